@@ -184,7 +184,7 @@ struct rt_messages {
 struct rt_requesting {
 	struct cds_list_head requests; /* all that are submitted and not done */
 	bool reply_refused; /* REPLY_RESOURCE has been received */
-	uint32_t refused; /* header types that the peer refuses, 1 << htype, 7.1.3 */
+	uint32_t refused_htypes; /* by the peer, 1 << htype, 7.1.3 */
 };
 
 /* ---- The Responder -------------------------------------------------------- */
@@ -202,8 +202,8 @@ struct rt_responding {
 	uint64_t starved_deadline; /* ms */
 	struct cds_list_head waiting; /* Calls that wait for Replies to be sent */
 	bool wait_logged;
-	bool vouched; /* fab_conn_vouch() has been called */
-	bool calls_returned; /* rt_host_calls_returned() has been called */
+	bool peer_confirmed; /* fab_conn_vouch() was called */
+	bool calls_returned; /* rt_host_calls_returned() was called */
 	uint64_t memory_deadline; /* ms; of a Reply that waits for memory */
 };
 

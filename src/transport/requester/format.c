@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * format - the Requester chooses the format of a Call and opens memory for it
+ * format - the Requester chooses the format of a Call and exposes memory for it
  *
- * Which arguments and results go by chunks, whether a Reply chunk
- * is offered, and whether the Call goes in Simple, Continued or Special format:
- * [D8]. All that is exposed is in rq->seg and rq->rseg, in the order of the
- * header's lists; rt_request_rollback() closes it.
+ * [D8] says which arguments and results have chunks, whether a Reply chunk is offered,
+ * and whether the Call goes in Simple, Continued or Special format. All memory that is
+ * exposed is in rq->seg and rq->rseg, in the order of the header's lists;
+ * rt_request_rollback() closes it.
+ *
+ * Context: the runner.
  */
 #include <errno.h>
 #include <string.h>
@@ -25,26 +27,26 @@ static bool may_use_chunks(const struct rt_conn *c,
 }
 
 /* 7.1.3 */
-static bool refuses(const struct rt_conn *c, uint32_t htype)
+static bool is_refused(const struct rt_conn *c, uint32_t htype)
 {
-	return c->req.refused & 1u << htype;
+	return c->req.refused_htypes & 1u << htype;
 }
 
 static bool may_continue(const struct rt_conn *c)
 {
-	if (!c->v->continuation || refuses(c, RDMA2_CALL_MIDDLE) ||
-	    refuses(c, RDMA2_CALL_INLINE))
+	if (!c->v->continuation || is_refused(c, RDMA2_CALL_MIDDLE) ||
+	    is_refused(c, RDMA2_CALL_INLINE))
 		return false;
 	return !c->server || c->theirs.reverse >= RDMA2_RVRSDIR_CONT;
 }
 
-/* Octets of a header without its chunks: the prefix, the handle to be invalidated, the ends
- * of three lists, and the first word of the payload. Octets of a chunk without its
- * segments: that there is one, and their count. */
+/* Octets of a header without chunks: the prefix, the handle to be invalidated, the ends
+ * of three lists, and the first word of the payload. Octets of a chunk without segments:
+ * the word that says that there is one, and the count. */
 #define HEAD_LEN (WIRE_PREFIX_LEN + 4 + 3 * 4 + 4)
 #define CHUNK_LEN 8
 
-/* Returns how many more segments the header may have: by the peer's limit [E4], and by
+/* Returns how many more segments the header may have, by the peer's limit [E4] and by
  * what one message holds. */
 static unsigned int segments_left(const struct rt_conn *c,
 				  const struct rt_request_priv *rq)
@@ -60,7 +62,7 @@ static unsigned int segments_left(const struct rt_conn *c,
 	return max > used ? max - used : 0;
 }
 
-/* Open memory to the peer, in segments as long as it takes. Returns 0 or -errno. */
+/* Expose memory, in segments as long as the peer accepts. Returns 0 or -errno. */
 static int expose(struct rt_conn *c, struct rt_request_priv *rq, void *addr,
 		  size_t len, struct fab_mr *mr, bool write, uint32_t position)
 {
@@ -96,14 +98,15 @@ static int expose(struct rt_conn *c, struct rt_request_priv *rq, void *addr,
 	return 0;
 }
 
-/* Returns true if the Call can do without the chunk: the peer, or the fabric, takes no
- * more segments, or the device has no memory window. */
-static bool no_room(int rc)
+/* Returns true for errors after which the Call goes without the chunk: peer or fabric
+ * accept no more segments, or the device has no memory window. */
+static bool can_do_without(int rc)
 {
 	return rc == -E2BIG || rc == -ENOSPC || rc == -ENOMEM;
 }
 
-/* If the fabric cannot close it at once, the request waits, and keeps its memory. */
+/* Close memory to the peer. If that takes time, the request waits, and keeps the
+ * memory. */
 static void unexpose(struct rt_conn *c, struct rt_request_priv *rq,
 		     uint32_t handle)
 {
@@ -147,8 +150,8 @@ static int offer_writes(struct rt_conn *c, struct rt_request_priv *rq)
 		s->in_stream = false;
 		if (s->addr)
 			rc = expose_sink(c, rq, s);
-		if (no_room(rc)) {
-			/* An empty chunk: the result comes inline. */
+		if (can_do_without(rc)) {
+			/* Offer an empty chunk: the result comes inline. */
 			rt_request_rollback(c, rq, first, rq->nrsegs);
 			s->in_stream = true;
 		} else if (rc) {
@@ -161,9 +164,9 @@ static int offer_writes(struct rt_conn *c, struct rt_request_priv *rq)
 }
 
 /*
- * Returns true if a Reply that does not fit inline is left to continuation. The peer need
- * not support that, and when it says so the Call has been executed [D8]. If it refuses
- * Write chunks, a Reply chunk takes their place (7.3.2).
+ * Returns true if a Reply that does not fit inline may be left to continuation. A peer
+ * need not support that, and it says so only when it has executed the Call [D8]. If the
+ * peer refuses Write chunks, a Reply chunk takes their place (7.3.2).
  */
 static bool trusts_continuation(const struct rt_conn *c,
 				const struct rt_request_priv *rq)
@@ -173,9 +176,9 @@ static bool trusts_continuation(const struct rt_conn *c,
 }
 
 /*
- * Returns how long the Reply may be. If it is not to be continued, results without a Write
- * chunk are added. If the upper layer does not know, version 1, which has no other way
- * for a long Reply, provides for the longest, and version 2 for long attributes.
+ * Returns how long the Reply may be, including results without a Write chunk unless it
+ * may be continued. If the upper layer does not know, version 1, where a long Reply needs
+ * a Reply chunk, provides for the longest message, and version 2 for long attributes.
  */
 static size_t reply_max(const struct rt_conn *c,
 			const struct rt_request_priv *rq)
@@ -195,7 +198,7 @@ static size_t reply_max(const struct rt_conn *c,
 	return rt_round4(max);
 }
 
-/* A Reply chunk, if the Reply may need more than a few fragments [D8]. */
+/* Offer a Reply chunk if the Reply may need more than a few fragments [D8]. */
 static int offer_reply(struct rt_conn *c, struct rt_request_priv *rq)
 {
 	const struct rt_config *cfg = &c->inst->cfg;
@@ -217,7 +220,7 @@ static int offer_reply(struct rt_conn *c, struct rt_request_priv *rq)
 	max = MIN(max, FAB_POOL_MAX_BUF);
 	if (max > cfg->max_message)
 		max = cfg->max_message & ~(size_t)3;
-	/* The one of an earlier attempt may still be open to the peer. */
+	/* The buffer of an earlier attempt may still be exposed. */
 	if (rq->reply_buf)
 		rt_bufs_add(&rq->bufs, rq->reply_buf);
 	rq->reply_buf = fab_pool_get(c->inst->pool, max);
@@ -225,7 +228,7 @@ static int offer_reply(struct rt_conn *c, struct rt_request_priv *rq)
 		return 0; /* continuation will do */
 	rc = expose(c, rq, rq->reply_buf->addr, max, rq->reply_buf->mr, true,
 		    0);
-	if (no_room(rc)) {
+	if (can_do_without(rc)) {
 		rt_request_rollback(c, rq, first, rq->nrsegs);
 		fab_pool_put(rq->reply_buf);
 		rq->reply_buf = NULL;
@@ -296,7 +299,7 @@ static int expose_cuts(struct rt_conn *c, struct rt_request_priv *rq)
 	return 0;
 }
 
-/* Open the stream as a Call chunk: in place if possible, or a copy. */
+/* Expose the stream as a Call chunk: in place if possible, otherwise a copy. */
 static int expose_body(struct rt_conn *c, struct rt_request_priv *rq)
 {
 	struct wire_read_segment items[RT_MAX_SEGMENTS];
@@ -342,7 +345,8 @@ uint32_t rt_request_htype(const struct rt_conn *c,
 	rt_assert_strand(c);
 	if (rq->external)
 		return RDMA2_CALL_EXTERNAL;
-	return rt_request_header_len(c, rq, false) + rq->out.len <= rq->room ?
+	return rt_request_header_len(c, rq, false) + rq->out.len <=
+			       rq->threshold ?
 		       RDMA2_CALL_INLINE :
 		       RDMA2_CALL_MIDDLE;
 }
@@ -351,14 +355,11 @@ bool rt_request_outdated(const struct rt_conn *c,
 			 const struct rt_request_priv *rq)
 {
 	rt_assert_strand(c);
-	/* With the values go what rtrext was planned for, the limits of
-	 * segments, and the level of the reverse direction. */
 	return rq->props_generation != c->props_generation ||
-	       rq->without != c->req.refused ||
+	       rq->refused_htypes != c->req.refused_htypes ||
 	       (rq->format && !rq->format->usable(c));
 }
 
-/* 7.3.1, 7.3.2: it has not been executed. */
 bool rt_request_reduce_chunks(struct rt_request_priv *rq,
 			      const struct wire_error *err)
 {
@@ -395,8 +396,8 @@ static size_t fragments(const struct rt_conn *c, size_t len)
 	return (len + room - 1) / room;
 }
 
-/* Returns the handle that the Responder may invalidate [C11]. Version 1 has no field for
- * it. */
+/* Returns the handle that the Responder may invalidate [C11], 0 for none. Version 1 has
+ * no field for it. */
 static uint32_t offered_handle(const struct rt_conn *c,
 			       const struct rt_request_priv *rq)
 {
@@ -413,9 +414,9 @@ int rt_request_prepare(struct rt_conn *c, struct rt_request_priv *rq)
 	bool chunks = may_use_chunks(c, rq);
 	bool special =
 		chunks && !rq->no_call_chunk &&
-		!refuses(c, RDMA2_CALL_EXTERNAL) &&
+		!is_refused(c, RDMA2_CALL_EXTERNAL) &&
 		(cfg->call_format != RT_FORMAT_CONTINUED || !may_continue(c));
-	bool simple = !refuses(c, RDMA2_CALL_INLINE);
+	bool simple = !is_refused(c, RDMA2_CALL_INLINE);
 	int rc;
 
 	rt_assert_strand(c);
@@ -423,9 +424,9 @@ int rt_request_prepare(struct rt_conn *c, struct rt_request_priv *rq)
 	rq->reply_chunk = (struct wire_chunk_desc){ 0 };
 	rq->external = false;
 	rq->props_generation = c->props_generation;
-	rq->room = c->send_threshold;
-	rq->without = c->req.refused;
-	/* Only a Reply gives a credit of version 1 back (RFC 8166 3.3.1). */
+	rq->threshold = c->send_threshold;
+	rq->refused_htypes = c->req.refused_htypes;
+	/* In version 1 only a Reply returns a credit (RFC 8166 3.3.1). */
 	if (rq->pub.call_only && c->v->number == WIRE_VERS1)
 		return -EOPNOTSUPP;
 	rq->format = NULL;
@@ -458,7 +459,7 @@ int rt_request_prepare(struct rt_conn *c, struct rt_request_priv *rq)
 		rc = rt_request_reduce(c, rq);
 		if (!rc)
 			rc = expose_cuts(c, rq);
-		if (no_room(rc)) {
+		if (can_do_without(rc)) {
 			rt_request_rollback(c, rq, rq->nsegs, 0);
 			rc = rt_reduce(rq->pub.pieces, rq->pub.npieces, NULL, 0,
 				       &rq->out, &rq->cuts);
@@ -483,7 +484,7 @@ int rt_request_prepare(struct rt_conn *c, struct rt_request_priv *rq)
 			rq->external = true;
 			goto fits;
 		}
-		if (!no_room(rc))
+		if (!can_do_without(rc))
 			return rc;
 		rt_request_rollback(c, rq, rq->nsegs, nrsegs);
 	}

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * request - the Requester sends a Call, until it is done
+ * request - the life of a Call of ours: sending, ERRORs, completion
  *
- * A request is on rt_requesting.requests from submit to done, on rt_conn.calls_out until
- * its first message is posted, and found by its XID (xid.c). It belongs to the transport
- * from rt_request_submit() to done, and else to the upper layer; the buffers of its Reply
- * remain until rt_request_reset() or rt_request_free().
+ * A request is on rt_requesting.requests from submission to done, on rt_conn.call_queue
+ * until its first message is posted, and in the table of XIDs (xid.c). It belongs to the
+ * transport from rt_request_submit() to done, and otherwise to the upper layer. The
+ * buffers of its Reply remain until rt_request_reset() or rt_request_free().
  *
- * Context: any thread may call rt_request_alloc(), _reset(), _free() and _submit(); the
- * runner does the rest. The instance's request_lock guards the free list, and is a leaf.
+ * Context: the runner. Any thread may call rt_request_alloc(), _reset(), _free() and
+ * _submit(). The instance's request_lock guards the free list, and is a leaf.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -82,9 +82,8 @@ void rt_request_refuse_reply(struct rt_conn *c, uint32_t xid)
 }
 
 /*
- * The memory of a Reply chunk is closed to the peer, which could have changed it
- * until now: so only now can its XID be checked (11.1.3). If it is wrong, this RPC
- * alone fails.
+ * The peer could change the Reply chunk until its memory was closed, so the XID in it can
+ * be checked only now (11.1.3). If it is wrong, only this RPC fails.
  */
 static void check_reply_chunk(struct rt_conn *c, struct rt_request_priv *rq)
 {
@@ -99,14 +98,14 @@ static void check_reply_chunk(struct rt_conn *c, struct rt_request_priv *rq)
 	rq->pub.reply_len = 0;
 }
 
-static void complete(struct rt_conn *c, struct rt_request_priv *rq)
+static void complete_request(struct rt_conn *c, struct rt_request_priv *rq)
 {
 	cds_list_del(&rq->link);
 	check_reply_chunk(c, rq);
 	rq->pub.done(&rq->pub);
 }
 
-static void unpost(struct rt_conn *c)
+static void uncount_posted(struct rt_conn *c)
 {
 	assert(c->requests_out);
 	assert(c->server ? c->credit.reverse : c->credit.forward);
@@ -132,19 +131,19 @@ void rt_request_finish(struct rt_conn *c, struct rt_request_priv *rq,
 	if (c->sending == &rq->outgoing)
 		c->sending = NULL;
 	if (rq->own.posted)
-		unpost(c);
+		uncount_posted(c);
 	if (!rq->sends_pending)
-		complete(c, rq);
+		complete_request(c, rq);
 }
 
-static void pending_less(struct rt_conn *c, struct rt_request_priv *rq)
+static void pending_done(struct rt_conn *c, struct rt_request_priv *rq)
 {
 	assert(rq->sends_pending);
 	rq->sends_pending--;
 	if (rq->sends_pending)
 		return;
 	if (rq->finished) {
-		complete(c, rq);
+		complete_request(c, rq);
 	} else if (rq->error_deferred && c->sending != &rq->outgoing) {
 		struct wire_error err = rq->pub.error;
 
@@ -155,18 +154,18 @@ static void pending_less(struct rt_conn *c, struct rt_request_priv *rq)
 	}
 }
 
-static void send_done(struct rt_conn *c, struct rt_work *w,
+static void call_sent(struct rt_conn *c, struct rt_work *w,
 		      const struct fab_wc *wc)
 {
 	struct rt_request_priv *rq = w->owner;
 
 	rt_work_put(c, w);
-	pending_less(c, rq);
+	pending_done(c, rq);
 }
 
-static void closed(struct rt_conn *c, struct rt_closing *range)
+static void range_closed(struct rt_conn *c, struct rt_closing *range)
 {
-	pending_less(c,
+	pending_done(c,
 		     caa_container_of(range, struct rt_request_priv, closing));
 }
 
@@ -196,7 +195,7 @@ void rt_request_resend(struct rt_conn *c, struct rt_request_priv *rq)
 	rt_request_rollback(c, rq, 0, 0);
 	if (c->sending == &rq->outgoing)
 		c->sending = NULL;
-	unpost(c);
+	uncount_posted(c);
 	rq->own.posted = false;
 	rq->prepared = false;
 	rq->error_deferred = false;
@@ -206,30 +205,30 @@ void rt_request_resend(struct rt_conn *c, struct rt_request_priv *rq)
 /* ---- ERRORs ------------------------------------------------------------- */
 
 /*
- * 7.1.3: a header type that the peer does not know is not sent again. If it was that of a
- * Call's first message, another Call whose fragments are under way cannot be completed.
+ * 7.1.3: a header type that the peer does not know is not sent again. If that is the type
+ * of fragments, a Call that is being sent in fragments cannot be completed.
  */
-static void avoid(struct rt_conn *c, const struct rt_request_priv *rq,
-		  const struct wire_error *err)
+static void avoid_htype(struct rt_conn *c, const struct rt_request_priv *rq,
+			const struct wire_error *err)
 {
 	struct rt_request_priv *begun = rt_request_begun(c);
 	uint32_t htype = rt_request_htype(c, rq);
 
-	c->req.refused |= 1u << htype;
+	c->req.refused_htypes |= 1u << htype;
 	rt_log(c, LOG_WARNING, "the peer takes no %s", wire_htype_name(htype));
 	if (begun && begun != rq && !begun->format &&
 	    htype != RDMA2_CALL_EXTERNAL)
 		rt_request_refused(c, begun, err);
 }
 
-/* Send the Call again with fewer chunks, if it was refused for that [D8]. */
+/* Send the Call again with fewer chunks, if it was refused for their number [D8]. */
 static bool resend_with_fewer(struct rt_conn *c, struct rt_request_priv *rq,
 			      const struct wire_error *err)
 {
 	if (!rt_request_reduce_chunks(rq, err))
 		return false;
 	rq->pub.error = *err;
-	rq->refused = true;
+	rq->resent = true;
 	rq->base_only = true;
 	rt_request_resend(c, rq);
 	return true;
@@ -241,11 +240,11 @@ void rt_request_error(struct rt_conn *c, struct rt_request_priv *rq,
 	rt_assert_strand(c);
 	if (resend_with_fewer(c, rq, err))
 		return;
-	/* The peer does not continue Replies, or not this one. */
+	/* The peer cannot continue this Reply, or none. */
 	if (err->code == RDMA2_ERR_REPLY_RESOURCE && !rq->format)
 		c->req.reply_refused = true;
 	if (err->code == RDMA2_ERR_INVAL_HTYPE && !rq->format)
-		avoid(c, rq, err);
+		avoid_htype(c, rq, err);
 	rt_request_refused(c, rq, err);
 }
 
@@ -253,7 +252,7 @@ void rt_request_error(struct rt_conn *c, struct rt_request_priv *rq,
 
 static bool send_call(struct rt_conn *c, struct rt_outgoing *o);
 
-static void enqueue(struct rt_conn *c, struct rt_request_priv *rq)
+static void enqueue_call(struct rt_conn *c, struct rt_request_priv *rq)
 {
 	int status = 0;
 
@@ -265,7 +264,7 @@ static void enqueue(struct rt_conn *c, struct rt_request_priv *rq)
 	rq->nsegs = rq->nrsegs = 0;
 	rq->inv_handle = 0;
 	rq->max_reads = rq->max_writes = UINT32_MAX;
-	rq->no_call_chunk = rq->no_reply_chunk = rq->refused = false;
+	rq->no_call_chunk = rq->no_reply_chunk = rq->resent = false;
 	rq->error_deferred = false;
 	rq->format = NULL;
 	rq->base_only = false;
@@ -273,7 +272,7 @@ static void enqueue(struct rt_conn *c, struct rt_request_priv *rq)
 		c->ext_format->reset(rq);
 	rq->outgoing.kind = RT_OUT_CALL;
 	rq->outgoing.send = send_call;
-	rq->closing.closed = closed;
+	rq->closing.closed = range_closed;
 	CDS_INIT_LIST_HEAD(&rq->outgoing.queue);
 	rt_out_init(&rq->out);
 	for (unsigned int i = 0; i < rq->pub.nsinks; i++) {
@@ -298,9 +297,9 @@ static void enqueue(struct rt_conn *c, struct rt_request_priv *rq)
 	cds_list_add_tail(&rq->outgoing.queue, &c->call_queue);
 }
 
-/* The first message of a Call goes. Returns 0, -EAGAIN if it must wait, or another -errno if
- * the connection fails. */
-static int start(struct rt_conn *c, struct rt_request_priv *rq)
+/* Prepare for the first message of a Call. Returns 0, -EAGAIN if it must wait, or another
+ * -errno if the connection fails. */
+static int start_call(struct rt_conn *c, struct rt_request_priv *rq)
 {
 	int rc;
 
@@ -312,21 +311,21 @@ static int start(struct rt_conn *c, struct rt_request_priv *rq)
 		RT_COUNT(c, calls_sent, 1);
 		return 0;
 	}
-	/* [G3] rule 1: already in this header. */
+	/* [G3] rule 1: the header of this Call grants one more credit. */
 	c->credit.reverse++;
 	rc = rt_reserve_reverse(c);
 	if (!rc)
 		RT_COUNT(c, reverse_calls_sent, 1);
 	if (rc != -EAGAIN)
 		return rc;
-	unpost(c);
+	uncount_posted(c);
 	rq->own.posted = false;
 	cds_list_add(&rq->outgoing.queue, &c->call_queue);
 	return rc;
 }
 
-static int fill(struct rt_conn *c, struct rt_request_priv *rq,
-		struct rt_work *w, size_t *hlen, bool *last)
+static int fill_call(struct rt_conn *c, struct rt_request_priv *rq,
+		     struct rt_work *w, size_t *hlen, bool *last)
 {
 	struct rt_transmission t = {
 		.out = &rq->out,
@@ -347,10 +346,10 @@ static int fill(struct rt_conn *c, struct rt_request_priv *rq,
 	return 0;
 }
 
-/* The Call cannot go on. It fails @alone if nothing of it has gone; otherwise the
- * connection ends, since that cannot be taken back. */
-static bool fail(struct rt_conn *c, struct rt_request_priv *rq,
-		 struct rt_work *w, bool alone, int rc)
+/* The Call cannot be sent. It fails @alone if nothing of it has been posted; otherwise
+ * the connection ends. */
+static bool fail_call(struct rt_conn *c, struct rt_request_priv *rq,
+		      struct rt_work *w, bool alone, int rc)
 {
 	if (alone) {
 		rt_request_finish(c, rq, rc);
@@ -380,7 +379,7 @@ static bool send_call(struct rt_conn *c, struct rt_outgoing *o)
 	if (!rq->prepared) {
 		rc = rt_request_prepare(c, rq);
 		if (rc) {
-			rt_request_finish(c, rq, rq->refused ? -EREMOTEIO : rc);
+			rt_request_finish(c, rq, rq->resent ? -EREMOTEIO : rc);
 			return true;
 		}
 		rq->prepared = true;
@@ -389,26 +388,27 @@ static bool send_call(struct rt_conn *c, struct rt_outgoing *o)
 	if (!w && c->sends_inflight)
 		return false;
 	if (!w)
-		return fail(c, rq, w, !begun, -ENOMEM);
+		return fail_call(c, rq, w, !begun, -ENOMEM);
 	if (!begun) {
-		rc = start(c, rq);
+		rc = start_call(c, rq);
 		if (rc == -EAGAIN) {
 			rt_work_put(c, w);
 			return false;
 		}
 		if (rc)
-			return fail(c, rq, w, false, rc);
+			return fail_call(c, rq, w, false, rc);
 	}
-	rc = (rq->format ? rq->format->fill : fill)(c, rq, w, &hlen, &last);
+	rc = (rq->format ? rq->format->fill : fill_call)(c, rq, w, &hlen,
+							 &last);
 	if (rc)
-		return fail(c, rq, w, !begun, rc);
+		return fail_call(c, rq, w, !begun, rc);
 	c->sending = last ? NULL : &rq->outgoing;
 	if (last) {
 		rq->sent = base_now_ns();
 		RT_STAGE(c, submit, rq->submitted, rq->sent);
 	}
 	w->owner = rq;
-	w->done = send_done;
+	w->done = call_sent;
 	rq->sends_pending++;
 	rt_send_work(c, w, hlen);
 	return true;
@@ -416,7 +416,7 @@ static bool send_call(struct rt_conn *c, struct rt_outgoing *o)
 
 static void mail_request(struct rt_conn *c, struct rt_mail *m)
 {
-	enqueue(c, caa_container_of(m, struct rt_request_priv, mail));
+	enqueue_call(c, caa_container_of(m, struct rt_request_priv, mail));
 	rt_conn_put(c);
 }
 
@@ -432,13 +432,13 @@ void rt_request_submit(struct rt_conn *c, struct rt_request *pub)
 	rt_inbox_put(c, &rq->mail, mail_request);
 }
 
-/* ---- As a part of the connection ---------------------------------------- */
+/* ---- The hooks of struct rt_part ---------------------------------------- */
 
 /*
  * Server: returns when the client must have answered the oldest reverse Call, sent or
- * not; 0 if there is none. One without an answer would keep its credit, perhaps the only
- * one, and those behind it would wait forever. Only the end of the connection returns
- * that credit (RFC 8166 3.3.2).
+ * not; 0 if there is none. An unanswered Call holds its credit, perhaps the only one,
+ * which only the end of the connection returns (RFC 8166 3.3.2). So others would wait for
+ * ever.
  */
 static uint64_t answer_due(const struct rt_conn *c)
 {
@@ -455,27 +455,27 @@ static uint64_t answer_due(const struct rt_conn *c)
 	return 0;
 }
 
-static bool busy(struct rt_conn *c)
+static bool requester_busy(struct rt_conn *c)
 {
 	return rt_requests_any(c);
 }
 
-static uint64_t due(struct rt_conn *c)
+static uint64_t requester_due(struct rt_conn *c)
 {
 	uint64_t d = answer_due(c);
 
 	/* Other connections may free memory for Receives. */
-	if (c->recvs_lacking && busy(c))
+	if (c->recvs_lacking && requester_busy(c))
 		d = rt_earlier(rt_now_ms() + RT_TICK_MS, d);
 	return d;
 }
 
-static void expire(struct rt_conn *c, uint64_t now)
+static void requester_expire(struct rt_conn *c, uint64_t now)
 {
 	rt_end_if_late(c, answer_due(c), now, "a reverse Call is not answered");
 }
 
-static void disconnected(struct rt_conn *c)
+static void requester_disconnected(struct rt_conn *c)
 {
 	struct rt_request_priv *rq, *tmp;
 
@@ -485,30 +485,31 @@ static void disconnected(struct rt_conn *c)
 	{
 		rq->sends_pending = 0;
 		if (rq->finished)
-			complete(c, rq);
+			complete_request(c, rq);
 		else
 			rt_request_finish(c, rq, -ECONNRESET);
 	}
 }
 
-static void fill_info(struct rt_conn *c, struct rt_conn_info *info)
+static void requester_fill_info(struct rt_conn *c, struct rt_conn_info *info)
 {
 	info->requests_outstanding = c->requests_out;
 }
 
-static int init(struct rt_conn *c)
+static int requester_init(struct rt_conn *c)
 {
 	CDS_INIT_LIST_HEAD(&c->req.requests);
 	return 0;
 }
 
-static int prepare(struct rt_instance *inst, const struct rt_params *p)
+static int requester_prepare(struct rt_instance *inst,
+			     const struct rt_params *p)
 {
 	pthread_mutex_init(&inst->request_lock, NULL);
 	return 0;
 }
 
-static void destroy(struct rt_instance *inst)
+static void requester_destroy(struct rt_instance *inst)
 {
 	while (inst->free_requests) {
 		struct rt_request_priv *rq = inst->free_requests;
@@ -522,12 +523,12 @@ static void destroy(struct rt_instance *inst)
 const struct rt_part rt_part_requester = {
 	.slot = RT_SLOT_REQUESTER,
 	.optional = true,
-	.prepare = prepare,
-	.destroy = destroy,
-	.init = init,
-	.fill_info = fill_info,
-	.due = due,
-	.expire = expire,
-	.busy = busy,
-	.disconnected = disconnected,
+	.prepare = requester_prepare,
+	.destroy = requester_destroy,
+	.init = requester_init,
+	.fill_info = requester_fill_info,
+	.due = requester_due,
+	.expire = requester_expire,
+	.busy = requester_busy,
+	.disconnected = requester_disconnected,
 };

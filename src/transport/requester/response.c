@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * response - the Requester takes a Reply, or an ERROR
+ * response - the Requester receives a Reply, or an ERROR
  *
- * What the Responder says it wrote is compared with what was offered [C10]. A Reply that
- * names other memory, or more of it, ends the connection, since other memory may have
- * been written.
+ * The chunks that a Reply returns are compared with those that were offered [C10]. A
+ * Reply that names other memory, or more of it, ends the connection, since other memory
+ * may have been written.
  *
  * Context: the runner.
  */
@@ -17,8 +17,8 @@
 #define RPC_REPLY 1 /* msg_type, RFC 5531, 9 */
 
 /*
- * Compare a returned chunk with the offered one and add up its octets. Chunks
- * are filled without gaps and in order (4.5.2.1).
+ * Compare a returned chunk with the offered one, and set @used to its octets. Chunks are
+ * filled in order and without gaps (4.5.2.1).
  */
 static bool chunk_ok(const struct wire_list *got,
 		     const struct wire_chunk_desc *offered, size_t *used)
@@ -52,7 +52,7 @@ static bool take_writes(struct rt_conn *c, struct rt_request_priv *rq,
 	struct wire_list chunk;
 	unsigned int i = 0;
 
-	/* Results without a chunk are in the Reply. */
+	/* Results without a chunk are in the stream of the Reply. */
 	for (unsigned int k = 0; k < rq->pub.nsinks; k++)
 		rq->pub.sinks[k].in_stream = k >= rq->nwrites ||
 					     !rq->write[k].count;
@@ -108,7 +108,8 @@ static void take_inline(struct rt_conn *c, struct rt_request_priv *rq,
 	w->buf = NULL;
 }
 
-/* The Reply shows that the peer has read all chunks. */
+/* Count all Read chunks of a Call, since its Reply shows that the peer has read them.
+ * Returns their octets. */
 static uint64_t count_reads(struct rt_conn *c, const struct rt_request_priv *rq)
 {
 	uint64_t n = 0;
@@ -170,15 +171,15 @@ void rt_response_violation(struct rt_conn *c, struct rt_request_priv *rq,
 	rt_conn_fail(c, -EPROTO, "Reply %08x: %s", xid, what);
 	if (rq)
 		rt_request_finish(c, rq, -EPROTO);
-	/* An ERROR announces credits, so it needs Receives. Nothing else may go:
-	 * it could come amid the fragments of a Call. */
+	/* An ERROR announces credits, which need Receives. Nothing else may be sent,
+	 * since it could come between the fragments of a Call. */
 	if (!rt_post_receives(c))
 		rt_pump_errors(c);
 	rt_event(c, EV_VIOLATION);
 }
 
-static void receive(struct rt_conn *c, const struct wire_msg *m,
-		    struct rt_work *w, struct rt_sequence *s)
+static void response_receive(struct rt_conn *c, const struct wire_msg *m,
+			     struct rt_work *w, struct rt_sequence *s)
 {
 	struct rt_request_priv *rq = rt_request_find(c, m->p.xid);
 	size_t len = 0;
@@ -189,7 +190,7 @@ static void receive(struct rt_conn *c, const struct wire_msg *m,
 		return;
 	}
 	if (c->sending == &rq->outgoing) {
-		/* The rest of our fragments would be out of place now. */
+		/* The remaining fragments would have no Call to belong to. */
 		rt_response_violation(c, rq, m->p.xid,
 				      "it comes before the whole Call");
 		return;
@@ -213,7 +214,7 @@ static void receive(struct rt_conn *c, const struct wire_msg *m,
 			return;
 		}
 		if (len < 4) {
-			/* No memory but ours was named: only this RPC fails
+			/* The Reply names no other memory, so only this RPC fails
 			 * (7.2). */
 			rt_request_refuse_reply(c, m->p.xid);
 			rt_request_finish(c, rq, -EPROTO);
@@ -245,8 +246,8 @@ static struct rt_request_priv *request_of(struct rt_own_call *own)
 }
 
 /* [E1] */
-static bool error(struct rt_conn *c, struct rt_own_call *own,
-		  const struct wire_error *err)
+static bool response_error(struct rt_conn *c, struct rt_own_call *own,
+			   const struct wire_error *err)
 {
 	struct rt_request_priv *rq = request_of(own);
 
@@ -256,8 +257,8 @@ static bool error(struct rt_conn *c, struct rt_own_call *own,
 		return false;
 	if (rq->error_deferred)
 		return true;
-	/* The rest of the Call is sent before anything else (6.3.6, [D3]), unless
-	 * the peer does not know its header type (7.1.3). */
+	/* Send the remaining fragments of the Call first (6.3.6, [D3]), unless the peer
+	 * does not know their header type (7.1.3). */
 	if (c->sending == &rq->outgoing && err->code != RDMA2_ERR_INVAL_HTYPE) {
 		rq->pub.error = *err;
 		rq->error_deferred = true;
@@ -267,20 +268,20 @@ static bool error(struct rt_conn *c, struct rt_own_call *own,
 	return true;
 }
 
-static void refused(struct rt_conn *c, struct rt_own_call *own,
-		    const struct wire_error *err)
+static void response_version_refused(struct rt_conn *c, struct rt_own_call *own,
+				     const struct wire_error *err)
 {
 	rt_request_refused(c, request_of(own), err);
 }
 
-static void unusable(struct rt_conn *c, struct rt_own_call *own)
+static void response_unusable(struct rt_conn *c, struct rt_own_call *own)
 {
 	struct rt_request_priv *rq = request_of(own);
 	bool begun = c->sending == &rq->outgoing;
 
 	rt_request_finish(c, rq, -EPROTO);
 	if (begun) {
-		/* The rest of the Call is not sent, so nothing else can be. */
+		/* Nothing can be sent instead of the remaining fragments. */
 		rt_conn_stop(c, EV_VIOLATION, -EPROTO,
 			     "Reply %08x: it comes before the whole Call",
 			     own->xid);
@@ -298,7 +299,8 @@ static bool any_handle(const struct rt_request_priv *rq, uint32_t handle)
 	return false;
 }
 
-static bool offered(struct rt_conn *c, struct rt_own_call *own, uint32_t handle)
+static bool response_handle_offered(struct rt_conn *c, struct rt_own_call *own,
+				    uint32_t handle)
 {
 	const struct rt_request_priv *rq = request_of(own);
 
@@ -310,19 +312,19 @@ static bool offered(struct rt_conn *c, struct rt_own_call *own, uint32_t handle)
 }
 
 static const struct rt_requester_ops ops = {
-	.reply = receive,
-	.error = error,
-	.refused = refused,
-	.unusable = unusable,
-	.offered = offered,
+	.reply = response_receive,
+	.error = response_error,
+	.refused = response_version_refused,
+	.unusable = response_unusable,
+	.offered = response_handle_offered,
 };
 
-static int init(struct rt_conn *c)
+static int response_init(struct rt_conn *c)
 {
 	c->requester = &ops;
 	return 0;
 }
 
 const struct rt_part rt_part_response = {
-	.init = init,
+	.init = response_init,
 };

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * call_stages - a Call advances until the upper layer has it
+ * call_stages - the stages of a Call until the upper layer has it
  *
- *   BODY   its Call chunk is read
- *   VET    the stream without its data items is here: are they allowed?
- *   ITEMS  its data items are read
- *   READY  all of it is here
+ *   BODY   its Call chunk is being read
+ *   VET    the stream without its data items is complete; they are to be checked
+ *   ITEMS  its data items are being read
+ *   READY  it is complete
  *   UPPER  the upper layer has it
- *   REPLY  its Reply waits or is under way (reply.c)
+ *   REPLY  its Reply waits or is being sent (reply.c)
  *
- * A Call stops for three things: an RDMA Read; memory for the next chunk
- * (rt_responding.starved); and a host whose Replies are over its limit, or a pool
- * that is short of memory (rt_responding.waiting). Otherwise what has been read
- * from storage would pile up when more is asked for than the network carries. The
- * last applies to Calls that arrive and, if the upper layer asks by rt_call_wait(),
- * to those that it has. It never ends a connection: a peer that takes no Replies
- * meets the limits on those.
+ * A Call may stop for three reasons:
  *
- * A Call waits only for a Reply of its own connection that has not gone, or behind
- * another Call that does. So something always remains that runs the connection,
- * and each turn looks at the waiting Calls again.
+ *   - an RDMA Read is pending;
+ *   - there is no memory for the next chunk (rt_responding.starved);
+ *   - the Replies that are queued for its host exceed the limit, or the pool is short of
+ *     memory (rt_responding.waiting). Otherwise data read from storage would pile up when
+ *     clients ask for more than the network carries. This applies to Calls that arrive
+ *     and, if the upper layer calls rt_call_wait(), to those that it has. It never ends a
+ *     connection; the limits on Replies do so if a peer does not receive them.
  *
- * Context: the runner, but for rt_call_wait() and rt_conn_replies_full(), which
- * any thread may call.
+ * A Call in `waiting` waits for a queued Reply of its own connection, or behind a Call
+ * that does. So the connection is run again, and each turn looks at the waiting Calls.
+ *
+ * Context: the runner. Any thread may call rt_call_wait() and rt_conn_replies_full().
  */
 #include <errno.h>
 #include <sys/param.h>
@@ -30,7 +30,7 @@
 #include "base/be.h"
 #include "transport/responder/responder.h"
 
-/* A longer Read comes in several FPDUs of iWARP, which have up to 64 KiB. */
+/* The data of a longer Read arrive in several FPDUs of iWARP, which have up to 64 KiB. */
 #define LONG_READ (64u << 10)
 
 static void refuse_code(struct rt_conn *c, struct rt_call_priv *call,
@@ -71,8 +71,8 @@ static int post_read(struct rt_conn *c, struct rt_call_priv *call,
 	return 0;
 }
 
-/* Allocate @len octets: one buffer, or two if one cannot be that long. Returns
- * the number of pieces, 0 if there is no memory now. */
+/* Allocate @len octets: one buffer, or two if one cannot be that long. Returns the number
+ * of pieces, 0 if there is no memory now. */
 static unsigned int chunk_memory(struct rt_conn *c, struct rt_call_priv *call,
 				 size_t len, struct rt_piece *piece)
 {
@@ -167,10 +167,9 @@ static void enqueue_starved(struct rt_conn *c, struct rt_call_priv *call)
 }
 
 /*
- * There is no memory for a chunk. With -EAGAIN the Call waits until others free
- * some, since an ERROR would fail its RPC. Calls that wait while they hold memory
- * could wait for each other, so retry_starved() ends that after as long as a
- * continued message may take.
+ * There is no memory for a chunk. With -EAGAIN the Call waits until others free some,
+ * since an ERROR would fail its RPC. Calls that hold memory while they wait could wait
+ * for each other, so retry_starved() fails one after continuation_ms.
  */
 static void no_memory(struct rt_conn *c, struct rt_call_priv *call, int rc)
 {
@@ -195,7 +194,7 @@ static void no_memory(struct rt_conn *c, struct rt_call_priv *call, int rc)
 
 /* ---- Waiting ------------------------------------------------------------ */
 
-/* A connection with nothing in progress always may have one Call. */
+/* A connection with nothing in progress may always have one Call. */
 static bool over_limit(struct rt_conn *c)
 {
 	return rt_replies_over_limit(c, c->resp.calls_executing +
@@ -212,7 +211,7 @@ static bool must_wait(struct rt_conn *c)
 static void deliver(struct rt_conn *c, struct rt_call_priv *call)
 {
 	rt_executing_add(c, 1);
-	/* It came back by rt_call_wait(). */
+	/* The upper layer has passed it to rt_call_wait(). */
 	if (call->stage == RT_CALL_UPPER) {
 		c->ops->resume(c, &call->pub);
 		return;
@@ -244,8 +243,8 @@ static void enqueue_waiting(struct rt_conn *c, struct rt_call_priv *call)
 	c->resp.wait_logged = true;
 	RT_COUNT(c, reply_waits, 1);
 	call->waiting = true;
-	/* A Call whose items are here holds memory, so it goes before those
-	 * whose items have to be read. */
+	/* A Call whose items have been read holds memory, so it precedes those whose
+	 * items are still to be read. */
 	cds_list_for_each_entry(other, &c->resp.waiting, queue)
 	{
 		if (call->nreads && !items_unread(call) &&
@@ -257,7 +256,7 @@ static void enqueue_waiting(struct rt_conn *c, struct rt_call_priv *call)
 	cds_list_add_tail(&call->queue, before);
 }
 
-/* Returns true if @call must wait before memory is taken for its items. */
+/* Returns true if @call must wait before memory is allocated for its items. */
 static bool wait_before_items(struct rt_conn *c, struct rt_call_priv *call)
 {
 	if (call->nreads == call->nplaced || !must_wait(c))
@@ -276,7 +275,7 @@ static void deliver_or_wait(struct rt_conn *c, struct rt_call_priv *call)
 		deliver(c, call);
 }
 
-/* Returns true when the Call chunk is here. */
+/* Returns true when the Call chunk has been read. */
 static bool read_body(struct rt_conn *c, struct rt_call_priv *call)
 {
 	int rc;
@@ -300,7 +299,7 @@ static bool read_body(struct rt_conn *c, struct rt_call_priv *call)
 }
 
 /* Returns false if the Call has been answered. */
-static bool vet(struct rt_conn *c, struct rt_call_priv *call)
+static bool vet_items(struct rt_conn *c, struct rt_call_priv *call)
 {
 	struct wire_error err = { 0 };
 	bool torn;
@@ -309,7 +308,7 @@ static bool vet(struct rt_conn *c, struct rt_call_priv *call)
 		rt_call_error(c, call, &err);
 		return false;
 	}
-	/* 7.2 [C7]: the RPC layer answers, and nothing is read. */
+	/* 7.2 [C7]: the RPC layer answers, and no items are read. */
 	if (torn) {
 		call->pub.torn = true;
 		call->nreads = 0;
@@ -317,7 +316,7 @@ static bool vet(struct rt_conn *c, struct rt_call_priv *call)
 	return true;
 }
 
-/* Returns true when all data items are here. */
+/* Returns true when all data items have been read. */
 static bool read_items(struct rt_conn *c, struct rt_call_priv *call)
 {
 	while (call->reads_begun < call->nreads) {
@@ -362,7 +361,7 @@ void rt_call_advance(struct rt_conn *c, struct rt_call_priv *call)
 		call->stage = RT_CALL_VET;
 		/* fall through */
 	case RT_CALL_VET:
-		if (!vet(c, call))
+		if (!vet_items(c, call))
 			return;
 		call->stage = RT_CALL_ITEMS;
 		if (wait_before_items(c, call))
@@ -405,7 +404,7 @@ static void read_done(struct rt_conn *c, struct rt_work *w,
 
 /* ---- Calls that have waited ----------------------------------------------- */
 
-/* Returns when the oldest Call that is being read must be here, or 0. */
+/* Returns when the Reads of the oldest Call must have completed, or 0. */
 static uint64_t read_deadline(const struct rt_conn *c)
 {
 	const struct rt_call_priv *call;
@@ -419,8 +418,8 @@ static uint64_t read_deadline(const struct rt_conn *c)
 	return 0;
 }
 
-/* Returns the first Call that has waited too long while it holds memory, for which
- * other connections may be waiting; or NULL. */
+/* Returns the first Call that has waited too long while it holds memory, which other
+ * connections may be waiting for; or NULL. */
 static struct rt_call_priv *starved_too_long(const struct rt_conn *c)
 {
 	struct rt_call_priv *call;
@@ -434,13 +433,13 @@ static struct rt_call_priv *starved_too_long(const struct rt_conn *c)
 	return NULL;
 }
 
-/* Let the Calls that wait for memory try again. If @late, one fails if none can. */
+/* Retry the Calls that wait for memory. If @late, fail one if none can go on. */
 static void retry_starved(struct rt_conn *c, bool late)
 {
 	struct cds_list_head again;
 	uint64_t deadline = c->resp.starved_deadline;
 	struct rt_call_priv *first, *held;
-	bool fed = false;
+	bool progress = false;
 
 	CDS_INIT_LIST_HEAD(&again);
 	cds_list_splice(&c->resp.starved, &again);
@@ -453,15 +452,15 @@ static void retry_starved(struct rt_conn *c, bool late)
 		call->starved = false;
 		rt_call_advance(c, call);
 		if (cds_list_empty(&c->resp.starved)) {
-			fed = true;
+			progress = true;
 			continue;
 		}
 		cds_list_splice(&again, c->resp.starved.prev);
-		if (!fed)
+		if (!progress)
 			c->resp.starved_deadline = deadline;
 		break;
 	}
-	if (!late || fed || cds_list_empty(&c->resp.starved))
+	if (!late || progress || cds_list_empty(&c->resp.starved))
 		return;
 	first = cds_list_first_entry(&c->resp.starved, struct rt_call_priv,
 				     queue);
@@ -469,14 +468,14 @@ static void retry_starved(struct rt_conn *c, bool late)
 	if (!held &&
 	    (c->resp.calls_executing || !cds_list_empty(&c->resp.waiting) ||
 	     rt_memory_elsewhere(c)))
-		/* Somebody else will free memory, however long that takes. */
+		/* Others will free memory, however long that takes. */
 		c->resp.starved_deadline =
 			rt_now_ms() + c->inst->cfg.memory_wait_ms;
 	else
 		no_memory(c, held ? held : first, -ENOMEM);
 }
 
-/* Let the Calls go on that need wait no longer. */
+/* Advance the Calls that need not wait any longer. */
 static void release_waiting(struct rt_conn *c)
 {
 	while (!cds_list_empty(&c->resp.waiting) &&
@@ -519,10 +518,10 @@ bool rt_conn_replies_full(struct rt_conn *c)
 	return rt_replies_over_limit(c, executing > 1);
 }
 
-/* ---- As a part of the connection ------------------------------------------ */
+/* ---- The hooks of struct rt_part ------------------------------------------ */
 
-static void receive(struct rt_conn *c, const struct wire_msg *m,
-		    struct rt_work *w, struct rt_sequence *s)
+static void responder_receive(struct rt_conn *c, const struct wire_msg *m,
+			      struct rt_work *w, struct rt_sequence *s)
 {
 	struct rt_call_priv *call =
 		rt_call_admit(c, m->p.xid, m->call.count || m->reads.count,
@@ -537,19 +536,19 @@ static void receive(struct rt_conn *c, const struct wire_msg *m,
 		rt_call_error(c, call, &err);
 }
 
-static uint64_t due(struct rt_conn *c)
+static uint64_t responder_due(struct rt_conn *c)
 {
 	uint64_t d = read_deadline(c);
 
 	d = rt_earlier(c->resp.memory_deadline, d);
-	/* Other connections may free memory, or take Replies. */
+	/* Other connections may free memory, or send Replies. */
 	if (!cds_list_empty(&c->resp.starved) ||
 	    !cds_list_empty(&c->resp.waiting) || c->resp.memory_deadline)
 		d = rt_earlier(rt_now_ms() + RT_TICK_MS, d);
 	return d;
 }
 
-static void expire(struct rt_conn *c, uint64_t now)
+static void responder_expire(struct rt_conn *c, uint64_t now)
 {
 	rt_end_if_late(c, read_deadline(c), now,
 		       "an RDMA Read is not answered");
@@ -557,12 +556,12 @@ static void expire(struct rt_conn *c, uint64_t now)
 		       "no memory to copy a Reply into");
 }
 
-static bool busy(struct rt_conn *c)
+static bool responder_busy(struct rt_conn *c)
 {
 	return !cds_list_empty(&c->resp.calls);
 }
 
-static void turn(struct rt_conn *c)
+static void responder_turn(struct rt_conn *c)
 {
 	if (c->state >= RT_CLOSING)
 		return;
@@ -572,7 +571,7 @@ static void turn(struct rt_conn *c)
 		release_waiting(c);
 }
 
-static void disconnected(struct rt_conn *c)
+static void responder_disconnected(struct rt_conn *c)
 {
 	struct rt_call_priv *call, *tmp;
 
@@ -590,34 +589,34 @@ static void disconnected(struct rt_conn *c)
 	release_waiting(c);
 }
 
-static void on_idle(struct rt_conn *c)
+static void responder_on_idle(struct rt_conn *c)
 {
 	rt_calls_shrink(c, 1);
 }
 
-static void release(struct rt_conn *c)
+static void responder_release(struct rt_conn *c)
 {
 	rt_calls_shrink(c, 0);
-	/* A connection counts as one of its host's until the upper layer has
-	 * returned all its Calls, or a host could execute any number of them by
-	 * ending its connections. */
+	/* A connection counts as one of its host's until the upper layer has returned all
+	 * its Calls. Otherwise a host could have any number of Calls executed by ending
+	 * its connections. */
 	if (c->resp.calls_returned || !cds_list_empty(&c->resp.calls))
 		return;
 	c->resp.calls_returned = true;
 	rt_host_calls_returned(c);
 }
 
-static void fill_info(struct rt_conn *c, struct rt_conn_info *info)
+static void responder_fill_info(struct rt_conn *c, struct rt_conn_info *info)
 {
 	info->calls_in_progress = c->calls_upper;
 	info->calls_unanswered = c->resp.calls_unanswered;
 }
 
 static const struct rt_responder_ops ops = {
-	.call = receive,
+	.call = responder_receive,
 };
 
-static int init(struct rt_conn *c)
+static int responder_init(struct rt_conn *c)
 {
 	c->responder = &ops;
 	CDS_INIT_LIST_HEAD(&c->resp.calls);
@@ -627,14 +626,14 @@ static int init(struct rt_conn *c)
 }
 
 const struct rt_part rt_part_responder = {
-	.init = init,
-	.fill_info = fill_info,
-	.due = due,
-	.expire = expire,
-	.busy = busy,
-	.turn = turn,
-	.on_idle = on_idle,
+	.init = responder_init,
+	.fill_info = responder_fill_info,
+	.due = responder_due,
+	.expire = responder_expire,
+	.busy = responder_busy,
+	.turn = responder_turn,
+	.on_idle = responder_on_idle,
 	.trim = rt_calls_trim,
-	.disconnected = disconnected,
-	.release = release,
+	.disconnected = responder_disconnected,
+	.release = responder_release,
 };

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * incoming_call - a Call that has come: admission, its chunk lists, its stream
+ * incoming_call - a Call that was received: admission, its chunk lists, its stream
  *
- * Every limit is checked before memory is taken or an RDMA Read is posted, and no
- * RDMA begins before the last fragment of a continued Call is here [D5].
+ * Every limit is checked before memory is allocated or an RDMA Read is posted, and no
+ * RDMA begins before the last fragment of a continued Call has been received [D5].
  *
- * A Call is allocated by rt_call_admit() and goes back to its connection's free list
- * in rt_call_free(), which nobody else does. Context: the runner, but for
- * rt_call_begin() and rt_call_user(), which the upper layer calls.
+ * rt_call_admit() alone allocates a Call, and rt_call_free() alone returns it to its
+ * connection's free list.
+ *
+ * Context: the runner. The upper layer calls rt_call_begin() and rt_call_user().
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -71,11 +72,11 @@ static struct rt_call_priv *call_get(struct rt_conn *c)
 }
 
 /*
- * A peer may send more Calls than the Advertised credits, with the credits that
- * draw the fragments of a Reply or while it is called back ([A5] rule 6). Their
- * number has no limit, so beyond what version 1 takes at most each is charged to
- * its host's memory. Returns false if there is none. The peer had the credit, so
- * that Call fails alone (7.4.1).
+ * A peer may send more Calls than the Advertised credits: with the credits that draw the
+ * fragments of a Reply, or while reverse Calls are outstanding ([A5] rule 6). Their
+ * number has no limit, so those in excess of what version 1 allows are charged to the
+ * host's memory. Returns false if there is none. The peer had the credit, so only that
+ * Call fails (7.4.1).
  */
 static bool charge_surplus(struct rt_conn *c, size_t *n)
 {
@@ -107,7 +108,7 @@ bool rt_calls_trim(struct rt_conn *c)
 	bool some = false;
 
 	rt_assert_strand(c);
-	/* The first, which was used last, is kept. */
+	/* Keep the first, which was used last. */
 	for (bool first = true; *at; first = false) {
 		call = *at;
 		if (!first && call->idle) {
@@ -133,7 +134,7 @@ void rt_call_free(struct rt_conn *c, struct rt_call_priv *call)
 		cds_list_del(&call->queue);
 	}
 	if (call->reads_pending) {
-		/* The fabric still writes into its buffers. */
+		/* The fabric still writes into the buffers. */
 		call->failed = true;
 		return;
 	}
@@ -219,13 +220,13 @@ struct rt_call_priv *rt_call_admit(struct rt_conn *c, uint32_t xid, bool reads,
 
 	rt_assert_strand(c);
 	if (c->state == RT_DRAINING) {
-		/* 7.4: the connection ends instead, after which the Requester
-		 * may send it again. An ERROR would fail the RPC. */
+		/* 7.4: an ERROR would fail the RPC. After the end of the connection the
+		 * Requester may send the Call again. */
 		RT_COUNT(c, dropped, 1);
 		return NULL;
 	}
-	/* A Call's credit returns when its Reply is posted, which may be long
-	 * before the peer takes that. */
+	/* A Call's credit is returned when its Reply is posted, perhaps long before the
+	 * peer receives that. */
 	if (c->calls_all - c->credit.holding >= rt_max_uncompleted(c)) {
 		rt_conn_stop(c, EV_ABORT, -ENOBUFS, "%u Replies are not taken",
 			     c->calls_all - c->credit.holding);
@@ -246,7 +247,7 @@ struct rt_call_priv *rt_call_admit(struct rt_conn *c, uint32_t xid, bool reads,
 		c->v->refuse_call(c, xid);
 		return NULL;
 	}
-	/* [A9]: a Call before CONNPROP_FINAL accepts the default values. */
+	/* [A9]: a peer that sends a Call before CONNPROP_FINAL accepts the defaults. */
 	rt_conn_notify_established(c);
 	call = call_get(c);
 	if (!call) {
@@ -261,7 +262,6 @@ struct rt_call_priv *rt_call_admit(struct rt_conn *c, uint32_t xid, bool reads,
 	call->pub.reverse = !c->server;
 	/* Its Reply needs a credit [G3]. */
 	c->calls_reverse += call->pub.reverse;
-	/* The answer returns the credit, so no GRANT is needed for it. */
 	c->credit.holding++;
 	return call;
 }
@@ -335,8 +335,8 @@ static bool take_lists(struct rt_conn *c, struct rt_call_priv *call,
 		r->length += rs.target.length;
 		r->nsegs++;
 	}
-	/* rt_call_vet() says how many chunks the procedure may have. An
-	 * external Call has to be read before its procedure is known. */
+	/* rt_call_vet() checks how many chunks the procedure may have. The procedure of
+	 * an external Call is not known before the Call chunk has been read. */
 	if (call->nreads_all > call->nreads)
 		return !m->external;
 	it = (struct wire_iter){ 0 };
@@ -374,9 +374,9 @@ static bool has_handle(const struct rt_call_priv *call, uint32_t handle)
 }
 
 /*
- * RFC 8797 4.1: a handle of this XID alone. An empty segment need not have a real
- * one. If two Calls in progress have the same handle, neither Reply invalidates it,
- * whichever goes first.
+ * Returns the handle for the Reply to invalidate, or 0. RFC 8797 4.1: only a handle of
+ * this XID. An empty segment need not have a valid one. If two Calls in progress have the
+ * same handle, neither Reply invalidates it, whichever is sent first.
  */
 static uint32_t choose_handle(struct rt_conn *c,
 			      const struct rt_call_priv *call)
@@ -401,7 +401,7 @@ static uint32_t choose_handle(struct rt_conn *c,
 	return handle;
 }
 
-/* rdma_inv_handle counts only if a chunk of the header has it [C11]. */
+/* Returns rdma_inv_handle, or 0 unless a chunk of the header has that handle [C11]. */
 static uint32_t named_handle(struct rt_conn *c, const struct rt_call_priv *call,
 			     uint32_t handle)
 {
@@ -503,7 +503,7 @@ bool rt_call_vet(struct rt_conn *c, struct rt_call_priv *call, bool *torn,
 	if (!call->nreads_all)
 		return true;
 	err->code = ask_upper_layer(c, call, torn, &max);
-	/* 7.3.1: as many as there may be for this Call. */
+	/* 7.3.1: the number of chunks that this Call may have. */
 	err->max_chunks = MIN(max, most);
 	if (many && err->code != RDMA2_ERR_READ_CHUNKS)
 		*err = (struct wire_error){ .code = RDMA2_ERR_READ_CHUNKS,
@@ -516,8 +516,8 @@ bool rt_call_vet(struct rt_conn *c, struct rt_call_priv *call, bool *torn,
 
 /* ---- The whole stream (4.5.1) --------------------------------------------- */
 
-/* A placed item stays in its target segments. The octets behind it there are not
- * its roundup, which is taken from zeros. */
+/* Add a placed item, which stays in its target segments. The octets behind it there are
+ * not its roundup, which is taken from the zeros. */
 static bool add_placed(struct rt_call_priv *call, const struct rt_read_chunk *r)
 {
 	const struct fab_buf *z = call->pub.conn->inst->zeros;
@@ -585,8 +585,8 @@ bool rt_call_assemble(struct rt_call_priv *call)
 
 			if (pub->npieces == RT_MAX_PIECES)
 				return false;
-			/* The roundup is not in the chunk (4.5.3.1), and the
-			 * buffer has old data. */
+			/* The chunk has no roundup (4.5.3.1), and the buffer has old
+			 * data. */
 			memset((uint8_t *)r->to.addr + r->length, 0,
 			       n - r->length);
 			pub->pieces[pub->npieces++] =

@@ -2,11 +2,11 @@
 /*
  * reply - the Responder sends a Reply
  *
- * How a Reply goes is planned when the upper layer gives it, by its Call's struct
- * rt_reply_format. The one of base messages is here, in the order of [D7]: results
- * are paired with Write chunks (WRITE_RESOURCE if one is too short), and the rest
- * goes in Simple, Special or Continued format (REPLY_RESOURCE if it fits none). All
- * RDMA Writes and the Send of a Reply are posted in one chain.
+ * When the upper layer gives a Reply, the struct rt_reply_format of its Call plans how it
+ * is sent. The format of base messages is in this file, in the order of [D7]: results are
+ * paired with Write chunks (WRITE_RESOURCE if one is too short), and the rest is sent in
+ * Simple, Special or Continued format (REPLY_RESOURCE if it fits none). All RDMA Writes
+ * and the Send of a Reply are posted in one chain.
  *
  * Context: any thread may call rt_reply(), rt_call_refuse() and rt_call_drop(); the
  * runner does the rest.
@@ -39,14 +39,14 @@ static void reply_error(struct rt_conn *c, struct rt_call_priv *call,
 {
 	uint32_t xid = call->pub.xid;
 
-	/* The credit goes back with the ERROR. */
+	/* The ERROR returns the credit. */
 	rt_reply_abandon(c, call);
 	rt_error_about(c, xid, err);
 }
 
 /* ---- By base messages --------------------------------------------------- */
 
-/* Version 1 returns an unused Reply chunk, too (RFC 8166 4.3.3). */
+/* An unused Reply chunk is returned in version 1 too (RFC 8166 4.3.3). */
 static size_t reply_header_len(const struct rt_conn *c,
 			       const struct rt_call_priv *call, bool external)
 {
@@ -59,7 +59,8 @@ static size_t reply_header_len(const struct rt_conn *c,
 	return c->v->reply_len(external, &d);
 }
 
-/* Pair results with Write chunks [H2]. Returns false with @err. */
+/* Pair results with Write chunks [H2]. Returns false, and sets @err, if one is too
+ * short. */
 static bool pair_results(struct rt_call_priv *call, struct wire_error *err)
 {
 	const struct rt_reply *r = &call->reply;
@@ -86,7 +87,7 @@ static bool pair_results(struct rt_call_priv *call, struct wire_error *err)
 			  &call->cuts);
 }
 
-/* Returns false with @err if no format fits. */
+/* Returns false, and sets @err, if no format fits. */
 static bool choose_format(struct rt_conn *c, struct rt_call_priv *call,
 			  struct wire_error *err)
 {
@@ -104,7 +105,7 @@ static bool choose_format(struct rt_conn *c, struct rt_call_priv *call,
 		return true;
 	}
 	if (head + 4 > c->send_threshold) {
-		/* No message can carry the lists back. */
+		/* No message can return the lists. */
 		err->code = RDMA2_ERR_SYSTEM;
 		return false;
 	}
@@ -115,8 +116,8 @@ static bool choose_format(struct rt_conn *c, struct rt_call_priv *call,
 	return false;
 }
 
-static bool plan(struct rt_conn *c, struct rt_call_priv *call,
-		 struct wire_error *err)
+static bool plan_reply(struct rt_conn *c, struct rt_call_priv *call,
+		       struct wire_error *err)
 {
 	if (!pair_results(call, err)) {
 		rt_log(c, LOG_NOTICE, "Reply %08x: %s, %u bytes needed",
@@ -131,7 +132,8 @@ static bool plan(struct rt_conn *c, struct rt_call_priv *call,
 	return choose_format(c, call, err);
 }
 
-static bool stale(const struct rt_conn *c, const struct rt_call_priv *call)
+static bool reply_outdated(const struct rt_conn *c,
+			   const struct rt_call_priv *call)
 {
 	return call->threshold != c->send_threshold;
 }
@@ -174,7 +176,7 @@ static int post_writes(struct rt_conn *c, struct rt_call_priv *call,
 	return 0;
 }
 
-/* The header of the last (or only) message of a Reply. */
+/* Encode the header of the last (or only) message of a Reply. Returns its length. */
 static size_t encode_last(struct rt_conn *c, struct rt_call_priv *call,
 			  struct rt_work *w)
 {
@@ -196,8 +198,8 @@ static size_t encode_last(struct rt_conn *c, struct rt_call_priv *call,
 				  call->external, &d);
 }
 
-static void invalidate(struct rt_conn *c, const struct rt_call_priv *call,
-		       struct rt_work *w)
+static void set_invalidation(struct rt_conn *c, const struct rt_call_priv *call,
+			     struct rt_work *w)
 {
 	if (!call->inv_handle || c->inst->cfg.no_remote_invalidation ||
 	    c->theirs.invalidate == RT_INVALIDATE_NO ||
@@ -208,8 +210,8 @@ static void invalidate(struct rt_conn *c, const struct rt_call_priv *call,
 	RT_COUNT(c, invalidations_sent, 1);
 }
 
-static int fill(struct rt_conn *c, struct rt_call_priv *call, struct rt_work *w,
-		size_t *hlen, bool *last)
+static int fill_reply(struct rt_conn *c, struct rt_call_priv *call,
+		      struct rt_work *w, size_t *hlen, bool *last)
 {
 	struct rt_transmission t = {
 		.out = &call->out,
@@ -224,11 +226,11 @@ static int fill(struct rt_conn *c, struct rt_call_priv *call, struct rt_work *w,
 	if (rc || !*last)
 		return rc;
 	*hlen = encode_last(c, call, w);
-	invalidate(c, call, w);
+	set_invalidation(c, call, w);
 	return 0;
 }
 
-static uint64_t written(const struct rt_call_priv *call)
+static uint64_t reply_written(const struct rt_call_priv *call)
 {
 	uint64_t n = call->external ? call->out.len : 0;
 
@@ -238,16 +240,16 @@ static uint64_t written(const struct rt_call_priv *call)
 }
 
 const struct rt_reply_format rt_reply_base = {
-	.plan = plan,
-	.stale = stale,
+	.plan = plan_reply,
+	.stale = reply_outdated,
 	.writes = post_writes,
-	.fill = fill,
-	.written = written,
+	.fill = fill_reply,
+	.written = reply_written,
 };
 
 /* ---- Sending ------------------------------------------------------------ */
 
-static void refuse(struct rt_conn *c, struct rt_call_priv *call)
+static void refuse_call(struct rt_conn *c, struct rt_call_priv *call)
 {
 	struct wire_error err = { .code = call->refuse_code };
 
@@ -260,7 +262,7 @@ static void refuse(struct rt_conn *c, struct rt_call_priv *call)
 
 static bool send_reply(struct rt_conn *c, struct rt_outgoing *o);
 
-static void enqueue(struct rt_conn *c, struct rt_call_priv *call)
+static void enqueue_reply(struct rt_conn *c, struct rt_call_priv *call)
 {
 	struct wire_error err = { 0 };
 
@@ -281,25 +283,25 @@ static void enqueue(struct rt_conn *c, struct rt_call_priv *call)
 		return;
 	}
 	cds_list_add_tail(&call->outgoing.queue, &c->reply_queue);
-	if (c->server && !c->resp.vouched) {
-		c->resp.vouched = true;
+	if (c->server && !c->resp.peer_confirmed) {
+		c->resp.peer_confirmed = true;
 		fab_conn_vouch(c->fab);
 	}
 }
 
-/* The first message of a Reply goes. */
-static void start(struct rt_conn *c, struct rt_call_priv *call)
+/* Prepare for the first message of a Reply. */
+static void start_reply(struct rt_conn *c, struct rt_call_priv *call)
 {
 	assert(c->credit.holding);
 	call->posted_first = true;
 	cds_list_del(&call->outgoing.queue);
 	rt_xid_replied(c, call->pub.xid);
-	/* This message returns the Call's credit: the Requester needs it for
-	 * the GRANTs that draw the fragments that follow. */
+	/* This message returns the Call's credit, which the Requester needs for the
+	 * GRANTs that draw the next fragments. */
 	c->credit.holding--;
 }
 
-static void undo_start(struct rt_conn *c, struct rt_call_priv *call)
+static void undo_start_reply(struct rt_conn *c, struct rt_call_priv *call)
 {
 	call->posted_first = false;
 	cds_list_add(&call->outgoing.queue, &c->reply_queue);
@@ -307,8 +309,8 @@ static void undo_start(struct rt_conn *c, struct rt_call_priv *call)
 }
 
 /* The last Send of a Reply is complete. */
-static void send_done(struct rt_conn *c, struct rt_work *w,
-		      const struct fab_wc *wc)
+static void reply_sent(struct rt_conn *c, struct rt_work *w,
+		       const struct fab_wc *wc)
 {
 	struct rt_call_priv *call = w->owner;
 
@@ -325,20 +327,20 @@ static void send_done(struct rt_conn *c, struct rt_work *w,
 
 static void replies_posted(struct rt_conn *c);
 
-/* The last message of a Reply goes. */
-static void finish(struct rt_conn *c, struct rt_call_priv *call,
-		   struct rt_work *w)
+/* Prepare for the last message of a Reply. */
+static void finish_reply(struct rt_conn *c, struct rt_call_priv *call,
+			 struct rt_work *w)
 {
 	c->sending = NULL;
 	RT_COUNT(c, replies_sent, 1);
 	w->owner = call;
-	w->done = send_done;
+	w->done = reply_sent;
 	call->posting_next = c->resp.posting;
 	c->resp.posting = call;
 	c->chain_posted = replies_posted;
 }
 
-/* What is in the chain cannot be taken back, so the connection ends. */
+/* Messages in the chain cannot be taken back, so end the connection. */
 static bool abort_reply(struct rt_conn *c, struct rt_work *w, int rc)
 {
 	rt_conn_stop(c, EV_ABORT, rc, "sending a Reply: %s", strerror(-rc));
@@ -349,8 +351,7 @@ static bool abort_reply(struct rt_conn *c, struct rt_work *w, int rc)
 	return false;
 }
 
-/* There is no memory to copy a Reply into. Take the next message, which has not been
- * posted, out of the chain again. */
+/* There is no memory to copy a Reply into: take its Writes out of the chain again. */
 static bool wait_for_memory(struct rt_conn *c, struct rt_work *w,
 			    const struct rt_mark *mark)
 {
@@ -376,9 +377,9 @@ static void part_written(struct rt_conn *c, struct rt_work *w,
 }
 
 /*
- * There is no memory for all of a Reply's RDMA Writes. Post those that are in the
- * chain alone: their memory comes back for the others, and the Reply goes on when
- * the last of them is done. Returns false if there are none.
+ * There is no memory for all RDMA Writes of a Reply. Post those that are in the chain
+ * without the Send. When they have completed, their memory serves for the others, and the
+ * Reply goes on. Returns false if there are none.
  */
 static bool post_some_writes(struct rt_conn *c, struct rt_call_priv *call,
 			     struct rt_work *w, const struct rt_mark *mark,
@@ -396,7 +397,7 @@ static bool post_some_writes(struct rt_conn *c, struct rt_call_priv *call,
 	last->owner = call;
 	call->writing = n;
 	rt_work_put(c, w);
-	/* A chunk is counted when all of it has been written. */
+	/* A chunk counts when all of it has been written. */
 	RT_COUNT(c, write_chunks, mark->chunks - c->stats.write_chunks);
 	c->resp.memory_deadline = 0;
 	return true;
@@ -417,7 +418,7 @@ static bool send_reply(struct rt_conn *c, struct rt_outgoing *o)
 
 	if (call->writing)
 		return false;
-	/* The peer may have sent properties since it was planned. */
+	/* The peer may have sent other properties since the Reply was planned. */
 	if (!begun && format->stale(c, call)) {
 		call->written = 0;
 		if (!format->plan(c, call, &err)) {
@@ -434,14 +435,14 @@ static bool send_reply(struct rt_conn *c, struct rt_outgoing *o)
 	mark = rt_chain_mark(c);
 	g = (struct rt_written){ .before = call->written };
 	if (!begun) {
-		start(c, call);
+		start_reply(c, call);
 		rc = format->writes(c, call, w, &g);
 	}
 	if (!rc)
 		rc = format->fill(c, call, w, &hlen, &last);
 	if (rc == -ENOMEM) {
 		if (!begun)
-			undo_start(c, call);
+			undo_start_reply(c, call);
 		if (post_some_writes(c, call, w, &mark, g.now))
 			return false;
 		return wait_for_memory(c, w, &mark);
@@ -450,7 +451,7 @@ static bool send_reply(struct rt_conn *c, struct rt_outgoing *o)
 		return abort_reply(c, w, rc);
 	c->resp.memory_deadline = 0;
 	if (last)
-		finish(c, call, w);
+		finish_reply(c, call, w);
 	else
 		c->sending = &call->outgoing;
 	rt_send_work(c, w, hlen);
@@ -503,13 +504,13 @@ static struct rt_call_priv *call_of(struct rt_mail *m)
 
 static void mail_reply(struct rt_conn *c, struct rt_mail *m)
 {
-	enqueue(c, call_of(m));
+	enqueue_reply(c, call_of(m));
 	rt_conn_put(c);
 }
 
 static void mail_refusal(struct rt_conn *c, struct rt_mail *m)
 {
-	refuse(c, call_of(m));
+	refuse_call(c, call_of(m));
 	rt_conn_put(c);
 }
 
@@ -544,7 +545,7 @@ int rt_reply(struct rt_call *pub, const struct rt_reply *reply)
 	call->reply = *reply;
 	rt_replies_add(pub->conn, call->reply_octets);
 	if (rc) {
-		/* An empty Reply becomes an ERROR. */
+		/* enqueue_reply() answers an empty Reply by an ERROR. */
 		call->reply.npieces = 0;
 		call->reply.nitems = 0;
 	}

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * responder - Calls that come, until their Replies have gone
+ * responder - Calls from the peer, until their Replies have been sent
  *
- * Reading order: incoming_call.c (a Call, and what limits it), call_stages.c (its
- * way to the upper layer), reply.c (its Reply).
+ * Reading order: incoming_call.c (a Call, and its limits), call_stages.c (how it gets to
+ * the upper layer), reply.c (its Reply).
  *
- * Context: the caller holds the connection's strand, unless a comment says
- * otherwise.
+ * Context: the caller is the runner, unless a comment says otherwise.
  */
 #ifndef RPCRDMA_TRANSPORT_RESPONDER_H
 #define RPCRDMA_TRANSPORT_RESPONDER_H
@@ -30,51 +29,52 @@ struct rt_read_chunk {
 	uint32_t position;
 	uint32_t length;
 	unsigned int first, nsegs; /* in rt_call_priv.seg */
-	struct rt_piece to; /* where it is read to, one buffer */
-	bool placed; /* it came with the message, in rt_call_priv.placed */
+	struct rt_piece to; /* the buffer that it is read into */
+	bool placed; /* rtrext: it came with the message, see rt_call_priv.placed */
 };
 
 struct rt_call_priv {
 	struct rt_call pub;
 	struct rt_mail mail;
-	struct cds_list_head link; /* rt_responding.calls: all there are */
+	struct cds_list_head link; /* rt_responding.calls */
 	struct cds_list_head queue; /* rt_responding.starved or .waiting */
-	struct rt_outgoing outgoing; /* its Reply */
+	struct rt_outgoing outgoing; /* the Reply */
 	struct rt_call_priv *next_free;
 	bool idle; /* free, and not used since rt_calls_trim() */
 	enum rt_call_stage stage;
-	bool failed; /* free it when its Reads have completed */
-	bool starved; /* it waits for memory */
+	bool failed; /* to be freed when its Reads have completed */
+	bool starved; /* waits for memory */
 	bool shortage_counted;
-	uint64_t starved_since; /* ms; 0 unless it holds memory as well */
-	bool waiting; /* for its host to take Replies */
-	bool long_read; /* the poller knows, see rt_long_read() */
+	uint64_t starved_since; /* ms; 0 unless it also holds memory */
+	bool waiting; /* for Replies of its host to be sent */
+	bool long_read; /* rt_long_read() has been called */
 	uint32_t refuse_code;
-	size_t reply_octets; /* counted for the host */
-	/* CLOCK_MONOTONIC, ns: its last fragment came; it was delivered; its
-	 * execution began, 0 if unknown; the upper layer gave its Reply. */
+	size_t reply_octets; /* charged to the host */
+	/* CLOCK_MONOTONIC, ns: when its last fragment was received; when it was
+	 * delivered; when its execution began, 0 if unknown; when the upper layer gave
+	 * the Reply. */
 	uint64_t arrived, delivered, begun, replied;
-	uint64_t reading_since; /* ms; the first Read that is pending */
-	uint64_t posted; /* ns; the last Send of the Reply */
+	uint64_t reading_since; /* ms; when the first of the pending Reads was posted */
+	uint64_t posted; /* ns; when the last Send of the Reply was posted */
 	struct rt_call_priv *posting_next; /* rt_responding.posting */
 	unsigned int reads_pending;
 	struct fab_buf *bufs; /* receive, reassembly and chunk buffers */
-	size_t memory; /* octets counted for the connection */
+	size_t memory; /* octets charged to the connection */
 	uint32_t inv_handle;
 
 	/* Segments of all chunks of the Call, in header order. */
 	unsigned int nsegs;
 	struct wire_segment seg[RT_MAX_SEGMENTS];
 	struct wire_segment result[RT_MAX_SEGMENTS]; /* as filled */
-	unsigned int nbody; /* the Call chunk's are the first */
+	unsigned int nbody; /* segments of the Call chunk, which are the first */
 	size_t body_len;
 	unsigned int nreads, reads_begun;
-	unsigned int nreads_all; /* with those beyond the limit */
+	unsigned int nreads_all; /* including those in excess of the limit */
 	struct rt_read_chunk read[RT_MAX_CHUNKS];
 	struct wire_chunk_desc write[RT_MAX_CHUNKS];
 	struct wire_chunk_desc reply_chunk;
 	const struct rt_reply_format *format;
-	unsigned int nplaced; /* read chunks that are placed */
+	unsigned int nplaced; /* entries of `read` that are placed */
 	struct rt_piece placed[RT_MAX_PIECES];
 
 	/* The stream without its data item chunks. */
@@ -86,38 +86,38 @@ struct rt_call_priv {
 	struct rt_cuts cuts;
 	unsigned int cut_chunk[RT_MAX_CHUNKS]; /* which Write chunk */
 	bool external;
-	bool posted_first; /* the Call keeps its credit until then */
-	/* If memory did not last for all RDMA Writes: octets that have been
-	 * written, and those whose Writes are posted. */
+	bool posted_first; /* the first message of the Reply; the Call's credit is free */
+	/* If there was no memory for all RDMA Writes at once: octets that have been
+	 * written, and octets whose Writes are posted. */
 	size_t written, writing;
-	uint32_t threshold; /* that the format was chosen for */
+	uint32_t threshold; /* the inline threshold that the format was chosen for */
 	uint64_t user[]; /* call_user_size octets, then the format's room */
 };
 
-/* How the Reply to a Call goes. */
+/* How the Reply to a Call is sent. */
 struct rt_reply_format {
-	/* A Position beyond the end of the stream is refused with BAD_XDR [R9].
-	 * Otherwise the RPC layer answers. */
+	/* The transport refuses a Call with a Position beyond the end of the stream by
+	 * BAD_XDR [R9]. Otherwise the RPC layer answers it. */
 	bool refuses_torn;
-	/* Called when the upper layer gives the Reply, and again if it is stale.
-	 * Returns false with @err if it cannot go. */
+	/* Choose how the Reply is sent. Called when the upper layer gives it, and again
+	 * if it is stale. Returns false, and sets @err, if it cannot be sent. */
 	bool (*plan)(struct rt_conn *c, struct rt_call_priv *call,
 		     struct wire_error *err);
-	/* Returns true if the peer has changed what the plan was made for. */
+	/* Returns true if the peer has changed a property that plan relied on. */
 	bool (*stale)(const struct rt_conn *c, const struct rt_call_priv *call);
 	/* Add the RDMA Writes to the chain, before the first Send. */
 	int (*writes)(struct rt_conn *c, struct rt_call_priv *call,
 		      struct rt_work *send, struct rt_written *g);
-	/* Put the next message into @w. Returns 0, or -errno after changing
-	 * nothing. If there are several, it sets c->credit.reply_in_fragments before it
-	 * makes the first header. */
+	/* Put the next message into @w. Returns 0, or -errno after changing nothing. If
+	 * there are several messages, set c->credit.reply_in_fragments before the first
+	 * header is encoded. */
 	int (*fill)(struct rt_conn *c, struct rt_call_priv *call,
 		    struct rt_work *w, size_t *hlen, bool *last);
-	/* Returns how many octets of results go by RDMA Write. */
+	/* Returns how many octets of results are sent by RDMA Write. */
 	uint64_t (*written)(const struct rt_call_priv *call);
 };
 
-/* Calls that the upper layer is executing. Any thread reads it. */
+/* Count Calls that the upper layer is executing. */
 static inline void rt_executing_add(struct rt_conn *c, int n)
 {
 	unsigned int was = atomic_load_explicit(&c->resp.calls_executing,
@@ -128,7 +128,7 @@ static inline void rt_executing_add(struct rt_conn *c, int n)
 			      memory_order_relaxed);
 }
 
-/* Reserve @n octets in each Call for a format. Before the first connection. */
+/* Reserve @n octets in each Call for a format. Called before the first connection. */
 static inline void rt_call_room_want(struct rt_instance *inst, size_t n)
 {
 	inst->call_room = n;
@@ -146,7 +146,7 @@ static inline void *rt_call_room(const struct rt_call_priv *call)
 	       rt_round8(call->pub.conn->inst->cfg.call_user_size);
 }
 
-/* Returns how many octets a chunk has room for. */
+/* Returns how many octets a chunk holds. */
 static inline uint64_t rt_chunk_len(const struct wire_chunk_desc *d)
 {
 	uint64_t n = 0;
@@ -156,7 +156,7 @@ static inline uint64_t rt_chunk_len(const struct wire_chunk_desc *d)
 	return n;
 }
 
-/* Returns the Reply whose messages are under way, or NULL. */
+/* Returns the Call whose Reply is being sent in several messages, or NULL. */
 static inline struct rt_call_priv *rt_reply_begun(const struct rt_conn *c)
 {
 	return c->sending && c->sending->kind == RT_OUT_REPLY ?
@@ -169,45 +169,47 @@ static inline struct rt_call_priv *rt_reply_begun(const struct rt_conn *c)
 /* Returns true if a Reply may be longer than one message. */
 bool rt_reply_may_continue(const struct rt_conn *c);
 /*
- * Admit a Call, with the chunks for arguments (@reads) and results (@writes) that its
- * header announces. Returns it without lists and stream, or NULL after refusing or
- * dropping it. Its credit is kept until the first message of the Reply.
+ * Admit a Call. @reads, @writes: its header has chunks for arguments, for results.
+ * Returns it without lists and stream, or NULL after refusing or dropping it. It holds
+ * its credit until the first message of the Reply is posted.
  */
 struct rt_call_priv *rt_call_admit(struct rt_conn *c, uint32_t xid, bool reads,
 				   bool writes,
 				   const struct rt_reply_format *format);
 /*
- * Take the lists of the base message @m, and the buffers of its stream from @w or,
- * if it came in several messages, from @s. Returns false with @err if it is over a
- * limit.
+ * Take the chunk lists of the base message @m, and the buffers of its stream from @w or,
+ * if it came in several messages, from @s. Returns false, and sets @err, if a limit is
+ * exceeded.
  */
 bool rt_call_decode(struct rt_conn *c, struct rt_call_priv *call,
 		    const struct wire_msg *m, struct rt_work *w,
 		    struct rt_sequence *s, struct wire_error *err);
-/* Ask the upper layer about the data items. Sets @torn, and returns true, if none are
- * to be read and the RPC layer answers. Returns false with @err. */
+/* Let the upper layer check the data items. Returns true if the Call goes on; with
+ * @torn, none are read, and the RPC layer answers it. Returns false, and sets @err,
+ * otherwise. */
 bool rt_call_vet(struct rt_conn *c, struct rt_call_priv *call, bool *torn,
 		 struct wire_error *err);
-/* Put the chunks in at their Positions. Returns false if those make no sense. */
+/* Insert the data items at their Positions. Returns false if those are invalid. */
 bool rt_call_assemble(struct rt_call_priv *call);
 /* Answer with an ERROR and free the Call. */
 void rt_call_error(struct rt_conn *c, struct rt_call_priv *call,
 		   const struct wire_error *err);
-/* Free the Call, with all it holds, or do so when its Reads have completed. */
+/* Free the Call and all that it holds, now or when its Reads have completed. */
 void rt_call_free(struct rt_conn *c, struct rt_call_priv *call);
 /* Keep at most @n on the free list. */
 void rt_calls_shrink(struct rt_conn *c, unsigned int n);
-/* Free those that were not used since the last call. Returns true if any were. */
+/* Free those on the free list that were not used since the last call. Returns true if
+ * there were any. */
 bool rt_calls_trim(struct rt_conn *c);
 
 /* call_stages.c */
-/* Advance a Call, whose lists are there, as far as it can go. It may be answered or
- * freed by then. */
+/* Advance a Call, after rt_call_decode(), as far as it can go. It may have been answered
+ * or freed when this returns. */
 void rt_call_advance(struct rt_conn *c, struct rt_call_priv *call);
 
 /* reply.c */
-extern const struct rt_reply_format rt_reply_base; /* by base messages */
-/* Give up a Reply: its done operation is called, and the Call freed. */
+extern const struct rt_reply_format rt_reply_base; /* sent by base messages */
+/* Call the done operation of a Reply, and free the Call. */
 void rt_reply_abandon(struct rt_conn *c, struct rt_call_priv *call);
 
 #endif /* RPCRDMA_TRANSPORT_RESPONDER_H */
