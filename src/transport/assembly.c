@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * assembly - what a connection is made of
+ * assembly - the parts of a connection, and its extensions
  *
- * The order counts. In a turn, what the others want sent is sent by flow control,
- * last; host authentication says what of it is held before messages go by that;
- * at the end it goes backwards (part.h).
+ * The order matters. In a turn, flow control is last and sends what the others have queued;
+ * host authentication is first and decides what the properties have to wait for. A
+ * connection is released from the last part to the first (part.h).
  */
 #include "transport/core/core.h"
 #include "transport/flow/flow.h"
@@ -40,7 +40,7 @@ static const struct rt_part *const parts[] = {
 _Static_assert(sizeof(parts) / sizeof(*parts) <= RT_PARTS + 1,
 	       "each has a bit of rt_strand.parts_on");
 
-/* Their properties go in this order. */
+/* Messages have their properties in this order. */
 static const struct rt_ext *const exts[] = {
 #ifdef RT_WITH_XCHAR
 	&rt_ext_xchar,

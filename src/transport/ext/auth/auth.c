@@ -2,12 +2,13 @@
 /*
  * auth - host authentication in CONNPROP messages (5.2.6 [F5])
  *
- * Runner only. A token is a uint32 kind and an opaque<>, which are cut into as
- * many values of property 6 as they need, each in a CONNPROP_MIDDLE of its
- * own. The ends take turns, the client begins. While that goes on an end keeps
- * its CONNPROP_FINAL back; what it says of itself (properties 1 to 5) is in
- * its first CONNPROP, so that the authenticator can cover it; what it changes
- * of that after its last token is refused.
+ * A token is a uint32 kind and an opaque<>. It is cut into as many values of property 6
+ * as it needs, each in a CONNPROP_MIDDLE of its own. The ends send tokens in turn, the
+ * client first. Until the exchange ends, an end holds its CONNPROP_FINAL back. Its
+ * properties 1 to 5 are in its first CONNPROP message, so that the authenticator can
+ * cover them; a change of them after its last token is refused.
+ *
+ * Context: the runner.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -18,28 +19,29 @@
 
 #include "transport/ext/auth/auth.h"
 
-/* An end that expects a client to begin does not wait for long. */
+/* ms: with the policy `optional` a server waits so long for a client's first token. */
 #define BEGIN_MS RT_SETTLE_MS
 
-/* ---- What goes ---------------------------------------------------------- */
+/* ---- Sending tokens ----------------------------------------------------- */
 
-static size_t part(struct rt_conn *c, size_t room, const uint8_t **part)
+static size_t auth_token_part(struct rt_conn *c, size_t room,
+			      const uint8_t **part)
 {
 	struct rt_auth *a = auth(c);
 	size_t n;
 
-	rt_auth_answer(c, false);
+	rt_auth_set_answer_due(c, false);
 	if (!a->out)
 		return 0;
 	n = a->out_len - a->out_at;
 	n = MIN(n, room);
 	*part = a->out + a->out_at;
 	a->out_at += n;
-	rt_auth_announce(c);
+	rt_auth_update_conn(c);
 	return n;
 }
 
-static void part_sent(struct rt_conn *c)
+static void auth_token_part_sent(struct rt_conn *c)
 {
 	struct rt_auth *a = auth(c);
 
@@ -50,19 +52,19 @@ static void part_sent(struct rt_conn *c)
 	}
 	if (!a->out || a->out_at < a->out_len)
 		return;
-	rt_auth_drop_out(c);
+	rt_auth_free_out(c);
 	if (a->phase == RT_AUTH_SENDING)
-		rt_auth_go_to(c, RT_AUTH_LISTENING);
+		rt_auth_set_phase(c, RT_AUTH_LISTENING);
 	if (a->phase == RT_AUTH_REFUSING) {
 		rt_chain_post(c);
 		rt_event(c, EV_VIOLATION);
 	}
 }
 
-/* ---- What comes ------------------------------------------------------- */
+/* ---- Receiving tokens ------------------------------------------------- */
 
-/* Room for @n octets more; as they come, not as they are announced. */
-static bool grow(struct rt_conn *c, size_t n)
+/* Allocate @n octets more, for octets that were received, not for those announced. */
+static bool grow_token(struct rt_conn *c, size_t n)
 {
 	struct rt_auth *a = auth(c);
 	uint8_t *p;
@@ -79,24 +81,24 @@ static bool grow(struct rt_conn *c, size_t n)
 }
 
 /*
- * More of a long token is to come. Each part that comes alone wakes the poller: so
- * what comes until the next tick is looked at together, and then what comes until
- * the one after that. None of the usual length is meant.
+ * Each part of a token that arrives alone wakes the poller. So while a long token is
+ * being received, its parts are read together every GATHER_MS. Tokens of the usual length
+ * are shorter.
  */
 #define LONG 16384
 #define GATHER_MS 10
-static void gather(struct rt_conn *c, size_t want)
+static void gather_parts(struct rt_conn *c, size_t want)
 {
 	struct rt_auth *a = auth(c);
 	uint64_t now = rt_now_ms();
 
-	if (!c->server || want < LONG || now < a->gathered_at + GATHER_MS)
+	if (!c->server || want < LONG || now < a->gather_until + GATHER_MS)
 		return;
-	a->gathered_at = now + GATHER_MS;
-	rt_delay_poll(c, a->gathered_at);
+	a->gather_until = now + GATHER_MS;
+	rt_delay_poll(c, a->gather_until);
 }
 
-/* A part of a token. */
+/* Take a part of a token. */
 static void take_part(struct rt_conn *c, const uint8_t *data, size_t n)
 {
 	struct rt_auth *a = auth(c);
@@ -104,19 +106,19 @@ static void take_part(struct rt_conn *c, const uint8_t *data, size_t n)
 	size_t want;
 
 	if (a->phase != RT_AUTH_LISTENING) {
-		rt_auth_refuse_simply(c, "a token out of turn");
+		rt_auth_deny(c, "a token out of turn");
 		return;
 	}
 	if (!a->begun && !rt_auth_start(c)) {
-		rt_auth_refuse_simply(c, "no memory");
+		rt_auth_deny(c, "no memory");
 		return;
 	}
 	if (n > RT_AUTH_HEAD + RT_AUTH_TOKEN_MAX - a->in_len) {
-		rt_auth_refuse_simply(c, "a token that is too long");
+		rt_auth_deny(c, "a token that is too long");
 		return;
 	}
-	if (!grow(c, n)) {
-		rt_auth_refuse_simply(c, "no memory for a token");
+	if (!grow_token(c, n)) {
+		rt_auth_deny(c, "no memory for a token");
 		return;
 	}
 	memcpy(a->in + a->in_len, data, n);
@@ -126,36 +128,36 @@ static void take_part(struct rt_conn *c, const uint8_t *data, size_t n)
 	memcpy(head, a->in, RT_AUTH_HEAD);
 	want = ntohl(head[1]);
 	if (want > RT_AUTH_TOKEN_MAX) {
-		rt_auth_refuse_simply(c, "a token that is too long");
+		rt_auth_deny(c, "a token that is too long");
 		return;
 	}
 	if (a->in_len < RT_AUTH_HEAD + rt_round4(want)) {
-		gather(c, want);
+		gather_parts(c, want);
 		return;
 	}
 	if (a->in_len > RT_AUTH_HEAD + rt_round4(want)) {
-		rt_auth_refuse_simply(c, "bytes after a token");
+		rt_auth_deny(c, "bytes after a token");
 		return;
 	}
 	if (++a->tokens > RT_AUTH_TOKENS_MAX) {
-		rt_auth_refuse_simply(c, "too many tokens");
+		rt_auth_deny(c, "too many tokens");
 		return;
 	}
 	if (ntohl(head[0]) == RT_AUTH_REFUSAL) {
-		/* Its end may be here before it is known what the token says,
-		 * which is for the log alone. */
+		/* The connection may end before the step has read the reason in the
+		 * token, which is for the log alone. */
 		rt_conn_fail(
 			c, -EACCES,
 			"host authentication: refused by the peer; its log says why");
 		RT_COUNT(c, auth_failed, 1);
 	}
 	if (!rt_auth_run(c, ntohl(head[0]), a->in, a->in + RT_AUTH_HEAD, want))
-		rt_auth_refuse_simply(c, "no memory");
+		rt_auth_deny(c, "no memory");
 }
 
-/* 5.1: unless it is enabled the property is an unknown one [F5]. */
-static bool prop(struct rt_conn *c, struct rt_properties *next,
-		 const struct wire_prop *v)
+/* 5.1: unless host authentication is enabled, the property is unknown [F5]. */
+static bool auth_read_prop(struct rt_conn *c, struct rt_properties *next,
+			   const struct wire_prop *v)
 {
 	const uint8_t *data;
 	uint32_t n;
@@ -165,25 +167,24 @@ static bool prop(struct rt_conn *c, struct rt_properties *next,
 	       wire_prop_opaque(v, &data, &n);
 }
 
-/* Not what its tokens do not cover, once they cover some. */
-static bool covers(struct rt_conn *c, const struct rt_properties *next)
+static bool auth_props_allowed(struct rt_conn *c,
+			       const struct rt_properties *next)
 {
 	const struct rt_auth *a = auth(c);
 
-	/* What a step is about is what was said before its token, or with it;
-	 * the last token of the peer is the last that covers anything. */
+	/* A token covers what was announced before it, or with it. The peer's last token
+	 * is the last that covers anything. */
 	if (a->phase != RT_AUTH_PASSED &&
 	    !(a->phase == RT_AUTH_WORKING && a->tokens))
 		return true;
 	if (!rt_values_change(c, next))
 		return true;
-	rt_auth_refuse_simply(
-		c, "properties that came after the tokens that would "
-		   "cover them");
+	rt_auth_deny(c, "properties that came after the tokens that would "
+			"cover them");
 	return false;
 }
 
-static void heard(struct rt_conn *c, const struct wire_msg *m)
+static void auth_connprop_received(struct rt_conn *c, const struct wire_msg *m)
 {
 	struct rt_auth *a = auth(c);
 	struct wire_iter it = { 0 };
@@ -191,7 +192,7 @@ static void heard(struct rt_conn *c, const struct wire_msg *m)
 	const uint8_t *data;
 	uint32_t n;
 
-	/* Not ours to look at, [F5]: no part is taken, or no more. */
+	/* [F5]: this end takes no part, or no longer. */
 	if (rt_auth_policy(c) == RT_AUTH_NONE || a->phase == RT_AUTH_OFF)
 		return;
 	while (wire_prop_next(&m->props, &it, &v)) {
@@ -202,18 +203,18 @@ static void heard(struct rt_conn *c, const struct wire_msg *m)
 		if (a->phase == RT_AUTH_REFUSING || c->state >= RT_CLOSING)
 			return;
 	}
-	/* The answer goes with the token that is being made, if there is one:
-	 * before the client's second message there is but one, [A7]. */
+	/* The answer is in the message of the token that is being made, if there is one,
+	 * since only one message may precede the client's second [A7]. */
 	if (c->server && !c->values_sent)
-		rt_auth_answer(c, a->phase == RT_AUTH_LISTENING);
+		rt_auth_set_answer_due(c, a->phase == RT_AUTH_LISTENING);
 	if (m->p.htype != RDMA2_CONNPROP_FINAL)
 		return;
-	/* A server that knows nothing of it answers so. */
+	/* So answers a server that does not know host authentication. */
 	if (a->phase == RT_AUTH_LISTENING || a->phase == RT_AUTH_SENDING)
-		rt_auth_absent(c);
+		rt_auth_peer_absent(c);
 }
 
-static bool admits(struct rt_conn *c, bool rpc)
+static bool auth_admits(struct rt_conn *c, bool rpc)
 {
 	struct rt_auth *a = auth(c);
 
@@ -222,30 +223,30 @@ static bool admits(struct rt_conn *c, bool rpc)
 	if (!rpc)
 		return true;
 	if (a->phase == RT_AUTH_LISTENING || a->phase == RT_AUTH_SENDING)
-		rt_auth_absent(c);
+		rt_auth_peer_absent(c);
 	else if (a->phase == RT_AUTH_WORKING)
-		rt_auth_refuse_simply(c, "a Call or Reply in the middle of it");
+		rt_auth_deny(c, "a Call or Reply in the middle of it");
 	return rt_auth_settled(c) && c->state < RT_CLOSING;
 }
 
-static void refused(struct rt_conn *c)
+static void auth_props_refused(struct rt_conn *c)
 {
 	if (!rt_auth_settled(c) && auth(c)->phase != RT_AUTH_REFUSING)
-		rt_auth_absent(c);
+		rt_auth_peer_absent(c);
 }
 
-/* ---- As a part of the connection ---------------------------------------- */
+/* ---- The hooks of struct rt_part ---------------------------------------- */
 
-static int init(struct rt_conn *c)
+static int auth_init(struct rt_conn *c)
 {
 	auth(c)->ext = &rt_ext_auth;
 	if (c->server && rt_auth_policy(c) != RT_AUTH_NONE)
-		rt_auth_go_to(c, RT_AUTH_LISTENING);
+		rt_auth_set_phase(c, RT_AUTH_LISTENING);
 	return 0;
 }
 
-/* Server: the client's first message is here; it should begin soon. */
-static void await(struct rt_conn *c)
+/* Server: the client's first message was received, and its first token must follow. */
+static void await_token(struct rt_conn *c)
 {
 	struct rt_auth *a = auth(c);
 
@@ -256,7 +257,7 @@ static void await(struct rt_conn *c)
 					     BEGIN_MS);
 }
 
-static uint64_t due(struct rt_conn *c)
+static uint64_t auth_due(struct rt_conn *c)
 {
 	return rt_auth_settled(c) ? 0 : auth(c)->deadline;
 }
@@ -270,11 +271,11 @@ static void refuse_late(struct rt_conn *c)
 	rt_auth_refuse(c, -ETIMEDOUT, NULL, 0, why);
 }
 
-static void expire(struct rt_conn *c, uint64_t now)
+static void auth_expire(struct rt_conn *c, uint64_t now)
 {
 	struct rt_auth *a = auth(c);
 
-	if (c->state >= RT_CLOSING || !due(c) || due(c) > now)
+	if (c->state >= RT_CLOSING || !auth_due(c) || auth_due(c) > now)
 		return;
 	a->deadline = 0;
 	if (a->phase == RT_AUTH_REFUSING)
@@ -283,25 +284,25 @@ static void expire(struct rt_conn *c, uint64_t now)
 		rt_auth_cannot_begin(c,
 				     "no token in time (does the KDC answer?)");
 	else if (!a->begun && rt_auth_policy(c) == RT_AUTH_OPTIONAL)
-		rt_auth_absent(c);
+		rt_auth_peer_absent(c);
 	else
 		refuse_late(c);
 }
 
-static void effect(struct rt_conn *c, enum rt_effect e)
+static void auth_effect(struct rt_conn *c, enum rt_effect e)
 {
 	switch (e) {
 	case RT_DO_GREET:
 		rt_auth_begin(c);
 		return;
 	case RT_DO_ANSWER:
-		/* Before the FINAL that answers it a MIDDLE comes, [F5]. */
-		rt_auth_answer(c, c->props_held);
-		await(c);
+		/* A MIDDLE answers, and the FINAL follows later [F5]. */
+		rt_auth_set_answer_due(c, c->props_held);
+		await_token(c);
 		return;
 	case RT_DO_FIRST:
 		if (c->server)
-			await(c);
+			await_token(c);
 		return;
 	case RT_DO_VERSION1:
 		rt_auth_reset(c);
@@ -311,20 +312,20 @@ static void effect(struct rt_conn *c, enum rt_effect e)
 	}
 }
 
-static void accepted(struct rt_conn *c)
+static void auth_accepted(struct rt_conn *c)
 {
 	if (!rt_auth_settled(c))
 		rt_unauthenticated_join(c);
 }
 
 const struct rt_ext rt_ext_auth = {
-	.read_prop = prop,
-	.props_allowed = covers,
-	.connprop_received = heard,
-	.props_refused = refused,
-	.token_part = part,
-	.token_part_sent = part_sent,
-	.admits = admits,
+	.read_prop = auth_read_prop,
+	.props_allowed = auth_props_allowed,
+	.connprop_received = auth_connprop_received,
+	.props_refused = auth_props_refused,
+	.token_part = auth_token_part,
+	.token_part_sent = auth_token_part_sent,
+	.admits = auth_admits,
 };
 
 const struct rt_part rt_part_auth = {
@@ -335,11 +336,11 @@ const struct rt_part rt_part_auth = {
 	.start = rt_auth_pool_start,
 	.stop = rt_auth_pool_stop,
 	.destroy = rt_auth_pool_destroy,
-	.init = init,
-	.accepted = accepted,
-	.effect = effect,
-	.due = due,
-	.expire = expire,
-	.on_abort = rt_auth_give_way,
+	.init = auth_init,
+	.accepted = auth_accepted,
+	.effect = auth_effect,
+	.due = auth_due,
+	.expire = auth_expire,
+	.on_abort = rt_auth_evicted,
 	.disconnected = rt_auth_reset,
 };

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * auth_threads - the threads that make the steps of host authentication
+ * auth_threads - the threads that run the steps of host authentication
  *
- * A step may wait for a KDC or for a file, so it must not run in a strand. A connection
- * has at most one job, which holds a reference to it, and cancels it if it ends before a
- * thread has begun. So there are no more jobs than live connections and threads. The
- * result goes to the connection's inbox, and its poller runs that, so these threads call
- * no operations of the upper layer.
+ * A step may wait for a KDC or for a file, so the runner must not run it. A connection
+ * has at most one job, which holds a reference to the connection. If the connection ends
+ * before a thread has begun the job, it cancels it. So there are no more jobs than live
+ * connections and threads. The result goes to the connection's inbox, and the poller
+ * takes it, so these threads call no operations of the upper layer.
  *
- * The threads end when the instance is destroyed: a step that is being made is waited
- * for, and jobs that have not begun fail. By then no poller runs, but all connections
- * have ended, and any thread may run those.
+ * When the instance is destroyed the threads end: steps that are running are waited for,
+ * and jobs that have not begun fail. By then no poller runs, but all connections have
+ * ended, so any thread may run them.
  *
  * Context: any thread. The pool's lock is a leaf, and is not held during a step.
  */
@@ -20,7 +20,7 @@
 
 #include "transport/ext/auth/auth.h"
 
-static void run(struct rt_auth_job *job, bool stop)
+static void run_step(struct rt_auth_job *job, bool stop)
 {
 	if (stop) {
 		job->status = RT_AUTH_FAILED;
@@ -30,11 +30,11 @@ static void run(struct rt_auth_job *job, bool stop)
 		job->status = pool(job->conn->inst)
 				      ->ops->step(job->exchange, &job->step);
 	}
-	/* Drops the job's reference when it is taken. */
+	/* rt_auth_result() drops the job's reference. */
 	rt_inbox_put_deferred(job->conn, &job->mail, job->done);
 }
 
-static void *thread_main(void *arg)
+static void *auth_thread(void *arg)
 {
 	struct rt_auth_pool *p = arg;
 
@@ -53,7 +53,7 @@ static void *thread_main(void *arg)
 		cds_list_del(&job->link);
 		job->queued = false;
 		pthread_mutex_unlock(&p->lock);
-		run(job, stop);
+		run_step(job, stop);
 		pthread_mutex_lock(&p->lock);
 	}
 	pthread_mutex_unlock(&p->lock);
@@ -75,7 +75,7 @@ int rt_auth_pool_prepare(struct rt_instance *inst, const struct rt_params *p)
 	if (inst->cfg.auth != RT_AUTH_NONE && !p->auth)
 		return -EINVAL;
 	if (inst->cfg.auth == RT_AUTH_REQUIRED) {
-		/* Version 1 has none: as if it were not spoken here. */
+		/* Version 1 has no host authentication, so it is disabled. */
 		if (inst->cfg.versions >> WIRE_VERS1 & 1)
 			inst->no_version1 = "host authentication is required";
 		inst->cfg.versions = 1u << WIRE_VERS2;
@@ -102,7 +102,7 @@ int rt_auth_pool_start(struct rt_instance *inst)
 	if (inst->cfg.auth == RT_AUTH_NONE)
 		return 0;
 	for (unsigned int i = 0; i < RT_AUTH_THREADS; i++) {
-		rc = pthread_create(&p->thread[i], NULL, thread_main, p);
+		rc = pthread_create(&p->thread[i], NULL, auth_thread, p);
 		if (rc)
 			return -rc;
 		pthread_setname_np(p->thread[i], "rdma-auth");

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * exchange - the exchange of tokens: its steps, and how it ends
+ * exchange - the phases of an exchange of tokens, and how it ends
  *
  *   LISTENING -> WORKING -> SENDING -> LISTENING ... -> PASSED
  *                        \-> REFUSING, and the connection ends
  *
- * OFF stands for an exchange that was not begun, or has ended without an outcome. Another
- * thread makes a step (auth_threads.c), so a connection may end meanwhile. Then the job
- * comes back, and rt_auth_result() frees what is left.
+ * Another thread runs each step (auth_threads.c), and the connection may end meanwhile.
+ * Then rt_auth_result() frees the exchange when the step has ended.
  *
  * Context: the runner.
  */
@@ -19,15 +18,15 @@
 
 #include "transport/ext/auth/auth.h"
 
-/* ms: a refusal may take so long to be sent. */
+/* ms: how long sending a refusal may take. */
 #define REFUSE_MS 1000
 
-void rt_auth_announce(struct rt_conn *c)
+void rt_auth_update_conn(struct rt_conn *c)
 {
 	const struct rt_auth *a = auth(c);
 
 	rt_assert_strand(c);
-	c->token_due = a->out || a->answer;
+	c->token_due = a->out || a->answer_due;
 	c->token_begun = a->out && a->out_at;
 	c->token_pending = a->phase == RT_AUTH_WORKING;
 	c->props_held = a->out || !rt_auth_settled(c);
@@ -35,28 +34,28 @@ void rt_auth_announce(struct rt_conn *c)
 	rt_part_set(c, RT_SLOT_AUTH, !rt_auth_settled(c));
 }
 
-void rt_auth_go_to(struct rt_conn *c, enum rt_auth_phase phase)
+void rt_auth_set_phase(struct rt_conn *c, enum rt_auth_phase phase)
 {
 	rt_assert_strand(c);
 	auth(c)->phase = phase;
-	rt_auth_announce(c);
+	rt_auth_update_conn(c);
 }
 
-void rt_auth_answer(struct rt_conn *c, bool due)
+void rt_auth_set_answer_due(struct rt_conn *c, bool due)
 {
 	rt_assert_strand(c);
-	auth(c)->answer = due;
-	rt_auth_announce(c);
+	auth(c)->answer_due = due;
+	rt_auth_update_conn(c);
 }
 
-/* ---- What goes out ---------------------------------------------------- */
+/* ---- Our token -------------------------------------------------------- */
 
-void rt_auth_drop_out(struct rt_conn *c)
+void rt_auth_free_out(struct rt_conn *c)
 {
 	rt_assert_strand(c);
 	free(auth(c)->out);
 	auth(c)->out = NULL;
-	rt_auth_announce(c);
+	rt_auth_update_conn(c);
 }
 
 /* Returns false if there is no memory. */
@@ -66,7 +65,7 @@ static bool set_out_token(struct rt_conn *c, uint32_t kind, const void *token,
 	struct rt_auth *a = auth(c);
 	uint32_t head[2] = { htonl(kind), htonl((uint32_t)len) };
 
-	rt_auth_drop_out(c);
+	rt_auth_free_out(c);
 	a->out_len = RT_AUTH_HEAD + rt_round4(len);
 	a->out_at = 0;
 	a->out = calloc(1, a->out_len);
@@ -75,11 +74,11 @@ static bool set_out_token(struct rt_conn *c, uint32_t kind, const void *token,
 	memcpy(a->out, head, RT_AUTH_HEAD);
 	if (len)
 		memcpy(a->out + RT_AUTH_HEAD, token, len);
-	rt_auth_announce(c);
+	rt_auth_update_conn(c);
 	return true;
 }
 
-/* ---- The end of it, one way or another -------------------------------- */
+/* ---- The end of an exchange ------------------------------------------- */
 
 static void free_job(struct rt_conn *c, struct rt_auth_job *job)
 {
@@ -93,7 +92,7 @@ static void end_exchange(struct rt_conn *c)
 {
 	struct rt_auth *a = auth(c);
 
-	/* A server's refusal still says why, for the log. */
+	/* Let a client's step that reads the server's refusal log the reason. */
 	if (a->job &&
 	    (c->server || a->job->step.kind != RT_AUTH_REFUSAL ||
 	     !a->job->step.token) &&
@@ -101,7 +100,7 @@ static void end_exchange(struct rt_conn *c)
 		free_job(c, a->job);
 		a->job = NULL;
 	}
-	/* While there is a job its exchange is needed. */
+	/* A running job needs the exchange. */
 	if (a->exchange && !a->job)
 		pool(c->inst)->ops->end(a->exchange);
 	if (!a->job)
@@ -117,18 +116,18 @@ void rt_auth_reset(struct rt_conn *c)
 {
 	rt_assert_strand(c);
 	rt_unauthenticated_leave(c);
-	rt_auth_go_to(c, RT_AUTH_OFF);
-	rt_auth_answer(c, false);
+	rt_auth_set_phase(c, RT_AUTH_OFF);
+	rt_auth_set_answer_due(c, false);
 	auth(c)->deadline = 0;
-	rt_auth_drop_out(c);
+	rt_auth_free_out(c);
 	end_exchange(c);
 }
 
-/* Our CONNPROP_FINAL may go, and the peer's has its usual time. */
-static void go_on(struct rt_conn *c)
+/* Let our CONNPROP_FINAL be sent, and wait for the peer's for the usual time. */
+static void continue_setup(struct rt_conn *c)
 {
 	auth(c)->deadline = 0;
-	/* A server's is due, or not yet, as its state has it. */
+	/* A server sends its own when its state requires that. */
 	if (!c->server && !c->props_sent)
 		c->props_due = true;
 	if (c->theirs.complete)
@@ -137,12 +136,12 @@ static void go_on(struct rt_conn *c)
 		c->state_deadline = rt_now_ms() + RT_SETTLE_MS;
 }
 
-static void go_on_unproved(struct rt_conn *c)
+static void continue_unauthenticated(struct rt_conn *c)
 {
 	rt_auth_reset(c);
 	if (c->state == RT_GREETING)
 		c->unanswered = true;
-	go_on(c);
+	continue_setup(c);
 }
 
 void rt_auth_refuse(struct rt_conn *c, int error, const void *token, size_t len,
@@ -156,7 +155,7 @@ void rt_auth_refuse(struct rt_conn *c, int error, const void *token, size_t len,
 	rt_conn_fail(c, error, "host authentication: %s", why);
 	RT_COUNT(c, auth_failed, 1);
 	end_exchange(c);
-	rt_auth_answer(c, false);
+	rt_auth_set_answer_due(c, false);
 	if (c->props_sent ||
 	    !set_out_token(c, RT_AUTH_REFUSAL, token,
 			   len > RT_AUTH_TOKEN_MAX ? 0 : len)) {
@@ -164,26 +163,26 @@ void rt_auth_refuse(struct rt_conn *c, int error, const void *token, size_t len,
 		rt_event(c, EV_VIOLATION);
 		return;
 	}
-	rt_auth_go_to(c, RT_AUTH_REFUSING);
+	rt_auth_set_phase(c, RT_AUTH_REFUSING);
 	a->deadline = rt_now_ms() + REFUSE_MS;
 }
 
-void rt_auth_refuse_simply(struct rt_conn *c, const char *why)
+void rt_auth_deny(struct rt_conn *c, const char *why)
 {
 	rt_assert_strand(c);
 	rt_auth_refuse(c, -EACCES, NULL, 0, why);
 }
 
-void rt_auth_absent(struct rt_conn *c)
+void rt_auth_peer_absent(struct rt_conn *c)
 {
 	rt_assert_strand(c);
 	/* A peer that has begun must succeed, whatever the policy. */
 	if (auth(c)->tokens || auth(c)->in_len) {
-		rt_auth_refuse_simply(c, "broken off by the peer");
+		rt_auth_deny(c, "broken off by the peer");
 		return;
 	}
 	if (rt_auth_policy(c) == RT_AUTH_REQUIRED) {
-		rt_auth_refuse_simply(
+		rt_auth_deny(
 			c,
 			c->server ?
 				"required, and the client does not use it: enable it there" :
@@ -191,7 +190,7 @@ void rt_auth_absent(struct rt_conn *c)
 		return;
 	}
 	rt_log(c, LOG_INFO, "the peer takes no part in host authentication");
-	go_on_unproved(c);
+	continue_unauthenticated(c);
 }
 
 /* ---- Steps ------------------------------------------------------------ */
@@ -233,7 +232,7 @@ bool rt_auth_run(struct rt_conn *c, uint32_t kind, uint8_t *memory,
 	a->in = NULL;
 	a->in_len = a->in_room = 0;
 	a->job = job;
-	rt_auth_go_to(c, RT_AUTH_WORKING);
+	rt_auth_set_phase(c, RT_AUTH_WORKING);
 	rt_auth_pool_submit(job);
 	return true;
 }
@@ -249,7 +248,7 @@ bool rt_auth_start(struct rt_conn *c)
 	return a->exchange;
 }
 
-void rt_auth_give_way(struct rt_conn *c)
+void rt_auth_evicted(struct rt_conn *c)
 {
 	rt_assert_strand(c);
 	if (!atomic_load(&c->evicted) || c->state >= RT_CLOSING)
@@ -272,13 +271,13 @@ void rt_auth_begin(struct rt_conn *c)
 			     "host authentication: no memory");
 		return;
 	}
-	/* Time must be left for what follows, [B6]. */
+	/* Leave time for the answer of the server [B6]. */
 	a->deadline = rt_now_ms() + c->inst->cfg.first_message_ms / 2;
 }
 
-static void passed(struct rt_conn *c, const char *name)
+static void auth_passed(struct rt_conn *c, const char *name)
 {
-	rt_auth_go_to(c, RT_AUTH_PASSED);
+	rt_auth_set_phase(c, RT_AUTH_PASSED);
 	rt_unauthenticated_leave(c);
 	end_exchange(c);
 	RT_COUNT(c, auth_passed, 1);
@@ -286,7 +285,7 @@ static void passed(struct rt_conn *c, const char *name)
 	snprintf(c->info.auth_peer, sizeof(c->info.auth_peer), "%s", name);
 	pthread_mutex_unlock(&c->info_lock);
 	rt_log(c, LOG_INFO, "the peer is %s, by host authentication", name);
-	go_on(c);
+	continue_setup(c);
 }
 
 void rt_auth_cannot_begin(struct rt_conn *c, const char *why)
@@ -294,7 +293,7 @@ void rt_auth_cannot_begin(struct rt_conn *c, const char *why)
 	rt_assert_strand(c);
 	if (rt_auth_policy(c) == RT_AUTH_OPTIONAL) {
 		rt_log(c, LOG_WARNING, "without host authentication: %s", why);
-		go_on_unproved(c);
+		continue_unauthenticated(c);
 		return;
 	}
 	rt_conn_fail(c, -EACCES, "host authentication: %s", why);
@@ -313,7 +312,7 @@ static void take_result(struct rt_conn *c, const struct rt_auth_job *job)
 		if (first) {
 			rt_auth_cannot_begin(c, s->text);
 		} else if (s->kind == RT_AUTH_REFUSAL) {
-			/* There is no answer to that. */
+			/* A refusal is not answered. */
 			rt_auth_reset(c);
 			rt_event(c, EV_VIOLATION);
 		} else {
@@ -323,20 +322,19 @@ static void take_result(struct rt_conn *c, const struct rt_auth_job *job)
 	}
 	if (s->send && (s->out_len > RT_AUTH_TOKEN_MAX ||
 			!set_out_token(c, s->out_kind, s->out, s->out_len))) {
-		rt_auth_refuse_simply(c, s->out_len > RT_AUTH_TOKEN_MAX ?
-						 "our own token is too long" :
-						 "no memory");
+		rt_auth_deny(c, s->out_len > RT_AUTH_TOKEN_MAX ?
+					"our own token is too long" :
+					"no memory");
 		return;
 	}
 	if (job->status == RT_AUTH_DONE) {
-		passed(c, s->text);
+		auth_passed(c, s->text);
 		return;
 	}
-	rt_auth_go_to(c, a->out ? RT_AUTH_SENDING : RT_AUTH_LISTENING);
+	rt_auth_set_phase(c, a->out ? RT_AUTH_SENDING : RT_AUTH_LISTENING);
 	if (c->theirs.complete)
-		rt_auth_refuse_simply(c,
-				      "the peer's CONNPROP_FINAL came in the "
-				      "middle of it");
+		rt_auth_deny(c, "the peer's CONNPROP_FINAL came in the "
+				"middle of it");
 }
 
 void rt_auth_result(struct rt_conn *c, struct rt_mail *m)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * group - transmission groups that come, 9.1 to 9.4, and the order of messages
+ * group - receiving transmission groups, 9.1 to 9.4, and the order of messages
+ *
+ * A group is one XMTREQ or XMTRESP and its XMTCONTs. When it is complete,
+ * rtr_responder.c or rtr_requester.c takes it. Faults are answered by REPTERR, or by
+ * BAD_XDR where that has no code [R9].
  *
  * Context: the runner.
- *
- * A group is one XMTREQ or XMTRESP and its XMTCONTs; when all of it is here,
- * rtr_responder.c or rtr_requester.c takes it. What is wrong is answered by REPTERR, or
- * by BAD_XDR where that has no code [R9].
  */
 #include <string.h>
 
@@ -15,9 +15,9 @@
 
 /* ---- Errors, 9.5 ------------------------------------------------------ */
 
-static void expected(struct rt_conn *c, const struct wire_xmsid *bad,
-		     const struct wire_xmsid *lead, uint32_t code,
-		     uint32_t expect, uint32_t current)
+static void report_expected(struct rt_conn *c, const struct wire_xmsid *bad,
+			    const struct wire_xmsid *lead, uint32_t code,
+			    uint32_t expect, uint32_t current)
 {
 	struct wire_repterr err = { .code = code,
 				    .expect = expect,
@@ -39,7 +39,7 @@ void rt_rtr_group_reset(struct rt_conn *c)
 	for (uint32_t i = 0; g->active && i < g->next; i++) {
 		struct fab_buf *b = g->part[i].buf;
 
-		/* Perhaps it has gone to a Call. */
+		/* A Call may have taken it. */
 		if (!b)
 			continue;
 		b->next = NULL;
@@ -52,7 +52,6 @@ void rt_rtr_group_reset(struct rt_conn *c)
 	rt_part_set(c, RT_SLOT_RTR, false);
 }
 
-/* Swallow what is still to come of a group. */
 void rt_rtr_discard(struct rt_conn *c, uint32_t xid)
 {
 	rt_assert_strand(c);
@@ -61,7 +60,7 @@ void rt_rtr_discard(struct rt_conn *c, uint32_t xid)
 	rtr(c)->discard[0].xid = xid;
 }
 
-static bool discarded(const struct rt_conn *c, uint32_t xid)
+static bool is_discarded(const struct rt_conn *c, uint32_t xid)
 {
 	for (unsigned int i = 0; i < 2; i++)
 		if (rtr(c)->discard[i].on && rtr(c)->discard[i].xid == xid)
@@ -69,8 +68,7 @@ static bool discarded(const struct rt_conn *c, uint32_t xid)
 	return false;
 }
 
-/* Drop the group; what is under way of it is to be swallowed. */
-void rt_rtr_give_up(struct rt_conn *c)
+void rt_rtr_group_abandon(struct rt_conn *c)
 {
 	struct rt_rtr_group *g = &rtr(c)->group;
 	uint32_t xid = g->head.p.xid;
@@ -83,13 +81,12 @@ void rt_rtr_give_up(struct rt_conn *c)
 		rt_refuse_reply(c, xid);
 }
 
-static bool is_extension(uint32_t htype)
+static bool is_ext_type(uint32_t htype)
 {
 	return htype >= RT_EXT_HTYPES;
 }
 
-/* A type of rtrext. */
-static bool is_ours(uint32_t htype)
+static bool is_rtr_type(uint32_t htype)
 {
 	return htype >= RDMA2_X_XMTREQ && htype <= RDMA2_X_REPTERR;
 }
@@ -100,8 +97,8 @@ static bool is_response(uint32_t htype)
 	       htype == RDMA2_REPLY_MIDDLE || htype == RDMA2_REPLY_INLINE;
 }
 
-/* Something else amid a group [R7]: both are dropped. */
-static void intruder(struct rt_conn *c, const struct wire_prefix *p)
+/* A message between the transmissions of a group [R7]: drop both. */
+static void refuse_intruder(struct rt_conn *c, const struct wire_prefix *p)
 {
 	const struct rt_rtr_group *g = &rtr(c)->group;
 	struct wire_xmsid bad = {
@@ -111,10 +108,10 @@ static void intruder(struct rt_conn *c, const struct wire_prefix *p)
 				   g->reply ? XMSI_REPLY : XMSI_CALL,
 				   g->next - 1 };
 
-	expected(c, &bad, &lead,
-		 is_extension(p->htype) ? OPTRERR_BADOMT : OPTRERR_BADHMT,
-		 RDMA2_X_XMTCONT, p->htype);
-	rt_rtr_give_up(c);
+	report_expected(c, &bad, &lead,
+			is_ext_type(p->htype) ? OPTRERR_BADOMT : OPTRERR_BADHMT,
+			RDMA2_X_XMTCONT, p->htype);
+	rt_rtr_group_abandon(c);
 	if (p->htype == RDMA2_X_XMTREQ || p->htype == RDMA2_X_XMTRESP)
 		rt_rtr_discard(c, p->xid);
 	if (p->htype == RDMA2_CALL_MIDDLE || p->htype == RDMA2_REPLY_MIDDLE)
@@ -126,25 +123,25 @@ static void intruder(struct rt_conn *c, const struct wire_prefix *p)
 bool rt_rtr_in_order(struct rt_conn *c, const struct wire_prefix *p)
 {
 	rt_assert_strand(c);
-	/* Before the properties are known [M2]. */
-	if (is_ours(p->htype) && (!c->props_sent || !c->theirs.complete)) {
+	/* The properties of both ends must be known [M2]. */
+	if (is_rtr_type(p->htype) && (!c->props_sent || !c->theirs.complete)) {
 		rt_error_code(c, p->xid, RDMA2_ERR_INVAL_CONT);
 		return false;
 	}
 	if (p->htype == RDMA2_GRANT || p->htype == RDMA2_ERROR ||
 	    p->htype == RDMA2_X_REPTERR || p->htype == RDMA2_X_XMTCONT)
 		return true;
-	/* A new message: the rest of what was dropped has gone by. */
+	/* A new message: all transmissions of dropped groups have been received. */
 	if (!rt_sequence_discards(c, p))
 		memset(rtr(c)->discard, 0, sizeof(rtr(c)->discard));
 	if (!rtr(c)->group.active)
 		return true;
-	intruder(c, p);
+	refuse_intruder(c, p);
 	return false;
 }
 
-/* The part's payload, [R12]. Where no length would be right there is no range
- * to tell. */
+/* Check the length of a transmission's payload [R12]. If no length would be right,
+ * REPTERR has no range to name, so BAD_XDR answers. */
 static bool part_ok(struct rt_conn *c, const struct wire_xmt *m, size_t len,
 		    bool reply, uint32_t seq)
 {
@@ -173,7 +170,7 @@ static void take_part(struct rt_rtr_group *g, const struct wire_xmt *m,
 	w->buf = NULL;
 }
 
-static void completed(struct rt_conn *c)
+static void group_received(struct rt_conn *c)
 {
 	struct rt_rtr_group *g = &rtr(c)->group;
 
@@ -183,7 +180,6 @@ static void completed(struct rt_conn *c)
 		rt_rtr_response_receive(c);
 	else
 		rt_rtr_call_receive(c);
-	/* What was not taken along. */
 	rt_rtr_group_reset(c);
 }
 
@@ -199,15 +195,15 @@ void rt_rtr_initial(struct rt_conn *c, struct rt_work *w,
 	rt_assert_strand(c);
 	if (reply && !rt_rtr_response_limit(c, m->p.xid, &limit)) {
 		/* [R11] */
-		expected(c, &id, NULL, OPTRERR_BADXID, 0, m->p.xid);
+		report_expected(c, &id, NULL, OPTRERR_BADXID, 0, m->p.xid);
 		if (m->count > 1)
 			rt_rtr_discard(c, m->p.xid);
 		return;
 	}
 	if (!m->count || m->count > limit) {
 		/* [R6] */
-		expected(c, &id, NULL, OPTRERR_BADSEQ, m->count ? limit : 1,
-			 m->count);
+		report_expected(c, &id, NULL, OPTRERR_BADSEQ,
+				m->count ? limit : 1, m->count);
 		goto refuse;
 	}
 	if (!part_ok(c, m, in->len, reply, 0))
@@ -229,7 +225,7 @@ void rt_rtr_initial(struct rt_conn *c, struct rt_work *w,
 	g->deadline = rt_now_ms() + c->inst->cfg.continuation_ms;
 	g->began = base_now_ns();
 	take_part(g, m, w, in->len);
-	completed(c);
+	group_received(c);
 	return;
 refuse:
 	if (m->count > 1)
@@ -253,23 +249,24 @@ void rt_rtr_continued(struct rt_conn *c, struct rt_work *w,
 
 	rt_assert_strand(c);
 	if (!g->active) {
-		if (discarded(c, m->p.xid)) {
+		if (is_discarded(c, m->p.xid)) {
 			RT_COUNT(c, dropped, 1);
 			return;
 		}
-		expected(c, &id, NULL, OPTRERR_BADCONT, 0, 0);
+		report_expected(c, &id, NULL, OPTRERR_BADCONT, 0, 0);
 		return;
 	}
 	if (m->p.xid != g->head.p.xid) {
-		expected(c, &id, &lead, OPTRERR_BADXID, g->head.p.xid,
-			 m->p.xid);
+		report_expected(c, &id, &lead, OPTRERR_BADXID, g->head.p.xid,
+				m->p.xid);
 	} else if (m->itype != itype) {
 		/* [R5] */
-		expected(c, &id, &lead, OPTRERR_BADOMT, itype, m->itype);
+		report_expected(c, &id, &lead, OPTRERR_BADOMT, itype, m->itype);
 	} else if (m->xnum != g->next) {
-		expected(c, &id, &lead, OPTRERR_BADSEQ, g->next, m->xnum);
+		report_expected(c, &id, &lead, OPTRERR_BADSEQ, g->next,
+				m->xnum);
 	} else if (!part_ok(c, m, in->len, g->reply, m->xnum)) {
-		/* It has been said. */
+		/* part_ok() has answered. */
 	} else if (!rt_memory_charge(c, g->memory, w->buf->size)) {
 		rt_log(c, LOG_WARNING, "no memory for a group");
 		rt_error_code(c, m->p.xid,
@@ -278,8 +275,8 @@ void rt_rtr_continued(struct rt_conn *c, struct rt_work *w,
 	} else {
 		g->memory += w->buf->size;
 		take_part(g, m, w, in->len);
-		completed(c);
+		group_received(c);
 		return;
 	}
-	rt_rtr_give_up(c);
+	rt_rtr_group_abandon(c);
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * placement - where items go in a peer's Receives, and where they are in ours
+ * placement - where items are placed in a peer's Receives, and found in ours
  *
- * Runner only, or without a connection. Sending: rt_rtr_plan() decides which
- * target segments the items of a message take in as many transmissions as it
- * needs, rt_rtr_fill() makes the gather list of one of them. Receiving:
- * rt_rtr_locate() finds an item in the buffers of a group.
+ * Sending: rt_rtr_plan() chooses the target segments of the items of a message, in as
+ * many transmissions as they need, and rt_rtr_fill() makes the gather list of one
+ * transmission. Receiving: rt_rtr_locate() finds an item in the buffers of a group.
+ *
+ * Context: the runner, for functions with a connection.
  */
 #include <errno.h>
 #include <string.h>
@@ -15,7 +16,7 @@
 
 /* ---- Layouts ---------------------------------------------------------- */
 
-/* Target segment @k, under l->targets: where it begins, and its length. */
+/* Set @off and @len to offset and length of target segment @k, below l->targets. */
 static void target_at(const struct rt_rtr_layout *l, uint32_t k, size_t *off,
 		      size_t *len)
 {
@@ -52,7 +53,7 @@ void rt_rtr_layout_set(struct rt_rtr_layout *l, const struct wire_rbstruct *b)
 
 /* ---- Sending ---------------------------------------------------------- */
 
-/* One try, with a first header of @head octets. */
+/* Plan with a first header of @head octets, which includes the numbers. */
 static bool try_plan(const struct rt_rtr_layout *l, size_t room, size_t head,
 		     size_t payload, unsigned int pieces,
 		     const uint32_t *length, unsigned int n, unsigned int max,
@@ -92,15 +93,15 @@ static bool try_plan(const struct rt_rtr_layout *l, size_t room, size_t head,
 				return false;
 			target_at(l, k, &off, &len);
 			if (off < end)
-				continue; /* taken by the payload */
+				continue; /* the payload covers it */
 			len = MIN(len, left);
 			if (off + len > room) {
-				k = l->targets - 1; /* on to the next */
+				k = l->targets - 1; /* go on in the next one */
 				continue;
 			}
 			if (p->nbs == RT_RTR_NUMBERS)
 				return false;
-			/* A gap takes elements of the gather list. */
+			/* Padding takes elements of the gather list. */
 			if (off > end)
 				pieces += 2 + (unsigned int)((off - end) /
 							     RT_RTR_ZEROS);
@@ -121,7 +122,7 @@ bool rt_rtr_plan(const struct rt_rtr_layout *l, size_t room, size_t head,
 {
 	unsigned int numbers = 0;
 
-	/* The numbers make the header longer, which may move the items. */
+	/* The numbers make the header longer, which may move the items, so repeat. */
 	for (unsigned int i = 0; i < 4; i++) {
 		if (!try_plan(l, room, head + 4 * numbers, payload, pieces,
 			      length, n, max, p))
@@ -133,7 +134,7 @@ bool rt_rtr_plan(const struct rt_rtr_layout *l, size_t room, size_t head,
 	return false;
 }
 
-/* Append @len octets of @pieces from @skip on; adjacent ones become one. */
+/* Append @len octets of @pieces from @skip on, and join adjacent ones. */
 static int slice(struct rt_out *to, const struct rt_piece *pieces,
 		 unsigned int npieces, size_t skip, size_t len)
 {
@@ -163,7 +164,7 @@ static int slice(struct rt_out *to, const struct rt_piece *pieces,
 	return len ? -EINVAL : 0;
 }
 
-/* [R12], section 11: never old memory. */
+/* Pad with zeros, never with old memory ([R12], section 11). */
 static int pad(const struct rt_conn *c, struct rt_out *to, size_t len)
 {
 	const struct fab_buf *z = c->inst->zeros;
@@ -234,7 +235,8 @@ static uint32_t bad_range(struct wire_repterr *err, uint32_t code,
 	return code;
 }
 
-/* The first target segment of transmission @x that has no octets of it. */
+/* Returns the first target segment that transmission @x, of @len octets, does not
+ * reach. */
 static uint32_t not_reached(const struct rt_rtr_layout *l, uint32_t x,
 			    size_t len)
 {
@@ -246,9 +248,9 @@ static uint32_t not_reached(const struct rt_rtr_layout *l, uint32_t x,
 }
 
 /*
- * Segment @k is not good, and none from @end on. 9.5: a value inside the range
- * would be understood as one that is badly aligned. [R12]: where none is good,
- * there is no range to tell.
+ * Segment @k is invalid, and so are all from @end on. 9.5: a value within the range would
+ * mean that it is badly aligned, so the range ends before @k. [R12]: if no segment is
+ * valid, REPTERR has no range to name.
  */
 static uint32_t bad_number(struct wire_repterr *err, uint32_t k, uint32_t end)
 {
@@ -303,6 +305,6 @@ uint32_t rt_rtr_locate(const struct rt_conn *c, const struct wire_xitem *item,
 		left -= n;
 		offset = 0;
 	}
-	/* Too few of them for its length: no number is wrong. */
+	/* If there are too few segments, no number is wrong. */
 	return left ? UINT32_MAX : 0;
 }

@@ -1,23 +1,40 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rtr_messages - rtrext, the round-trip extension: its messages, and what it has of a
- * connection
+ * rtr_messages - rtrext, the round-trip extension: its messages and hooks
+ *
+ * A message of the extension is accepted if the extension is enabled and both ends have
+ * sent their CONNPROP_FINAL [M2]; otherwise it is answered as an unknown header type.
  *
  * Context: the runner.
- *
- * A message of the extension is taken if it is switched on here and both ends have sent
- * their CONNPROP_FINAL [M2]; else it is answered as an unknown header type.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "transport/ext/rtr/rtr.h"
 
-static bool accepts(const struct rt_conn *c, uint32_t htype)
+void rt_rtr_report(struct rt_conn *c, struct wire_repterr *err, uint32_t xid,
+		   bool reply, uint32_t seq)
+{
+	rt_assert_strand(c);
+	err->bad =
+		(struct wire_xmsid){ xid, reply ? XMSI_REPLY : XMSI_CALL, seq };
+	rt_log(c, LOG_WARNING, "%s %08x, transmission %u: %s",
+	       reply ? "XMTRESP" : "XMTREQ", xid, seq,
+	       wire_optrerr_name(err->code));
+	if (rtr(c)->refused) {
+		/* [M2]: the peer does not accept REPTERR either. */
+		rt_error_code(c, xid, RDMA2_ERR_INVAL_HTYPE);
+		return;
+	}
+	rt_xids_add(&rtr(c)->sent, xid);
+	rt_repterr_send(c, err);
+}
+
+static bool rtr_accepts(const struct rt_conn *c, uint32_t htype)
 {
 	const struct rt_rtr *x = rtr(c);
 
-	if (!x->on || !c->props_sent || !c->theirs.complete)
+	if (!x->enabled || !c->props_sent || !c->theirs.complete)
 		return false;
 	switch (htype) {
 	case RDMA2_X_XMTREQ:
@@ -26,15 +43,15 @@ static bool accepts(const struct rt_conn *c, uint32_t htype)
 	case RDMA2_X_XMTRESP:
 	case RDMA2_X_XMTCONT:
 	case RDMA2_X_REPTERR:
-		/* Nothing was asked of one that has never announced it, and it
-		 * need not know REPTERR. */
-		return x->met;
+		/* A peer that has never announced the extension was sent none of its
+		 * messages, and need not know REPTERR. */
+		return x->peer_announced;
 	default:
 		return false;
 	}
 }
 
-static enum rt_event event(uint32_t htype)
+static enum rt_event rtr_event(uint32_t htype)
 {
 	switch (htype) {
 	case RDMA2_X_XMTREQ:
@@ -48,7 +65,7 @@ static enum rt_event event(uint32_t htype)
 	}
 }
 
-static void reported(struct rt_conn *c, const struct rt_in *in)
+static void receive_repterr(struct rt_conn *c, const struct rt_in *in)
 {
 	struct wire_repterr r;
 
@@ -61,30 +78,30 @@ static void reported(struct rt_conn *c, const struct rt_in *in)
 	       wire_optrerr_name(r.code),
 	       r.bad.dir == XMSI_REPLY ? "response" : "request", r.bad.xid,
 	       r.bad.seq);
-	/* A response that was refused is not sent again [R13]. */
+	/* A refused response is not sent again [R13]. */
 	if (r.bad.dir == XMSI_CALL)
-		rt_rtr_refused(c, r.bad.xid);
-	/* The group that it had come amid was dropped, too. */
+		rt_rtr_request_refused(c, r.bad.xid);
+	/* The group that the message interrupted was dropped too. */
 	if (r.has_lead && r.lead.dir == XMSI_CALL && r.lead.xid != r.bad.xid)
-		rt_rtr_refused(c, r.lead.xid);
+		rt_rtr_request_refused(c, r.lead.xid);
 }
 
-static void receive(struct rt_conn *c, struct rt_work *w,
-		    const struct rt_in *in)
+static void rtr_receive(struct rt_conn *c, struct rt_work *w,
+			const struct rt_in *in)
 {
 	struct wire_xmt m;
 
 	if (in->p.htype == RDMA2_X_REPTERR) {
-		reported(c, in);
+		receive_repterr(c, in);
 		return;
 	}
 	if (wire_xmt_decode(in->buf, in->len, &m) != WIRE_OK) {
 		rt_log(c, LOG_WARNING, "%s with xid %08x: malformed header",
 		       wire_htype_name(in->p.htype), in->p.xid);
 		rt_error_code(c, in->p.xid, RDMA2_ERR_BAD_XDR);
-		/* An XMTCONT: nothing else comes this far. */
+		/* While a group is open, only an XMTCONT is passed on to here. */
 		if (rtr(c)->group.active)
-			rt_rtr_give_up(c);
+			rt_rtr_group_abandon(c);
 		else
 			rt_rtr_discard(c, in->p.xid);
 		if (in->p.htype == RDMA2_X_XMTRESP)
@@ -97,14 +114,14 @@ static void receive(struct rt_conn *c, struct rt_work *w,
 		rt_rtr_initial(c, w, in, &m);
 }
 
-static int init(struct rt_conn *c)
+static int rtr_init(struct rt_conn *c)
 {
 	const struct rt_config *cfg = &c->inst->cfg;
 	struct rt_rtr *x = rtr(c);
 
 	x->theirs.reqrxlim = x->theirs.respsxlim = 1;
-	x->on = cfg->extensions & RT_EXT_RTR;
-	if (!x->on)
+	x->enabled = cfg->extensions & RT_EXT_RTR;
+	if (!x->enabled)
 		return 0;
 	c->in_order = rt_rtr_in_order;
 	c->ext_format = &rt_format_xmtreq;
@@ -116,21 +133,21 @@ static int init(struct rt_conn *c)
 	x->ours.group[1] =
 		(struct wire_rbgroup){ x->ours.targets, RT_RTR_SEGMENT,
 				       RT_RTR_SEGMENT, XMRSFLAG_PLT };
-	/* 8.3: in agreement with the structure. */
+	/* 8.3: RBSIZ must agree with the structure. */
 	c->ours.recv_size = RT_RTR_HEAD + cfg->placement_size;
 	c->recv_fixed = true;
 	rt_connprop_threshold(c);
 	return 0;
 }
 
-static int prepare(struct rt_instance *inst, const struct rt_params *p)
+static int rtr_prepare(struct rt_instance *inst, const struct rt_params *p)
 {
 	rt_call_room_want(inst, sizeof(struct rt_rtr_in));
 	rt_request_room_want(inst, sizeof(struct rt_rtr_out));
 	return 0;
 }
 
-static int start(struct rt_instance *inst)
+static int rtr_start(struct rt_instance *inst)
 {
 	if (!(inst->cfg.extensions & RT_EXT_RTR))
 		return 0;
@@ -141,33 +158,33 @@ static int start(struct rt_instance *inst)
 	return 0;
 }
 
-static void destroy(struct rt_instance *inst)
+static void rtr_destroy(struct rt_instance *inst)
 {
 	fab_pool_put(inst->zeros);
 }
 
-static uint64_t due(struct rt_conn *c)
+static uint64_t rtr_due(struct rt_conn *c)
 {
 	return rtr(c)->group.active ? rtr(c)->group.deadline : 0;
 }
 
-static void expire(struct rt_conn *c, uint64_t now)
+static void rtr_expire(struct rt_conn *c, uint64_t now)
 {
-	if (!due(c) || due(c) > now)
+	if (!rtr_due(c) || rtr_due(c) > now)
 		return;
 	rt_log(c, LOG_WARNING, "a group was not completed in time");
 	rt_error_code(c, rtr(c)->group.head.p.xid, RDMA2_ERR_INVAL_CONT);
-	rt_rtr_give_up(c);
+	rt_rtr_group_abandon(c);
 }
 
-/* An XMTCONT has the direction of its group. */
-static bool is_of(const struct rt_conn *c, uint32_t htype, bool reply)
+/* An XMTCONT outside of a group may be of either direction. */
+static bool rtr_is_of(const struct rt_conn *c, uint32_t htype, bool reply)
 {
 	return htype == (reply ? RDMA2_X_XMTRESP : RDMA2_X_XMTREQ) ||
 	       (htype == RDMA2_X_XMTCONT && !rtr(c)->group.active);
 }
 
-static void misplaced(struct rt_conn *c, const struct wire_prefix *p)
+static void rtr_misplaced(struct rt_conn *c, const struct wire_prefix *p)
 {
 	if (p->htype == RDMA2_X_XMTREQ || p->htype == RDMA2_X_XMTRESP)
 		rt_rtr_discard(c, p->xid);
@@ -175,12 +192,12 @@ static void misplaced(struct rt_conn *c, const struct wire_prefix *p)
 		rt_refuse_reply(c, p->xid);
 }
 
-static void settled(struct rt_conn *c)
+static void rtr_props_complete(struct rt_conn *c)
 {
 	struct rt_rtr *x = rtr(c);
 
-	rt_rtr_use(c);
-	if (x->send)
+	rt_rtr_update(c);
+	if (x->usable)
 		rt_log(c, LOG_INFO,
 		       "rtrext: operations %u, %u target segments, requests of "
 		       "%u, responses of %u transmissions",
@@ -188,13 +205,13 @@ static void settled(struct rt_conn *c)
 		       x->theirs.reqrxlim, x->theirs.respsxlim);
 }
 
-/* Is the ERROR about an XMTRESP or REPTERR of ours? */
-static bool error(struct rt_conn *c, uint32_t xid, const struct wire_error *err)
+static bool rtr_error(struct rt_conn *c, uint32_t xid,
+		      const struct wire_error *err)
 {
 	if (err->code != RDMA2_ERR_INVAL_HTYPE ||
 	    !rt_xids_contain(&rtr(c)->sent, xid))
 		return false;
-	rt_rtr_off(c);
+	rt_rtr_disable(c);
 	return true;
 }
 
@@ -204,31 +221,31 @@ const struct rt_ext rt_ext_rtr = {
 	.last = RDMA2_X_REPTERR,
 	.anywhere = RDMA2_X_REPTERR,
 	.carries_rpc = true,
-	.accepts = accepts,
-	.event = event,
-	.receive = receive,
-	.is_of = is_of,
-	.misplaced = misplaced,
-	.error = error,
+	.accepts = rtr_accepts,
+	.event = rtr_event,
+	.receive = rtr_receive,
+	.is_of = rtr_is_of,
+	.misplaced = rtr_misplaced,
+	.error = rtr_error,
 	.props = rt_rtr_props,
 	.read_begin = rt_rtr_begin,
 	.read_prop = rt_rtr_prop,
 	.props_changed = rt_rtr_changed,
 	.props_applied = rt_rtr_taken,
 	.thresholds_changed = rt_rtr_resized,
-	.props_complete = settled,
-	.props_refused = rt_rtr_off,
+	.props_complete = rtr_props_complete,
+	.props_refused = rt_rtr_disable,
 };
 
 const struct rt_part rt_part_rtr = {
 	.size = sizeof(struct rt_rtr),
 	.slot = RT_SLOT_RTR,
 	.optional = true,
-	.prepare = prepare,
-	.init = init,
-	.start = start,
-	.destroy = destroy,
-	.due = due,
-	.expire = expire,
+	.prepare = rtr_prepare,
+	.init = rtr_init,
+	.start = rtr_start,
+	.destroy = rtr_destroy,
+	.due = rtr_due,
+	.expire = rtr_expire,
 	.disconnected = rt_rtr_group_reset,
 };

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rtr_requester - a Call by XMTREQ, its XMTRESP, and what is done
- * when the peer refuses it
+ * rtr_requester - a Call by XMTREQ, its XMTRESP, and its refusal
+ *
+ * XMTREQ is used where it saves RDMA: for arguments that do not fit into the peer's plain
+ * segment with the header, and for results that have a sink. A Call whose items do not
+ * fit the target segments of either end is sent by base messages (4.3, 5.2). A Call that
+ * is refused as XMTREQ is sent again by base messages, once, on the same connection
+ * (5.4).
  *
  * Context: the runner.
- *
- * XMTREQ is used where it saves RDMA: arguments that do not fit
- * beside the header in the peer's plain segment, and results for which there
- * is a sink. What does not fit the peer's target segments, or ours, goes by
- * base messages (4.3, 5.2). A Call that is refused as XMTREQ goes again by
- * base messages, on the same connection and once (5.4).
  */
 #include <errno.h>
 #include <string.h>
@@ -21,14 +20,15 @@
 
 static bool may_use(const struct rt_conn *c, const struct rt_request_priv *rq)
 {
-	if (!rtr(c)->send || !(rtr(c)->theirs.support & RTRS_XREQ) ||
+	if (!rtr(c)->usable || !(rtr(c)->theirs.support & RTRS_XREQ) ||
 	    !c->props_sent || rq->base_only || rq->pub.call_only)
 		return false;
 	return !c->server || c->theirs.reverse == RDMA2_RVRSDIR_GENL;
 }
 
-/* The results that may come back outside of the stream, [H2]. */
-static unsigned int wanted(const struct rt_conn *c, struct rt_request_priv *rq)
+/* Returns how many results may be returned outside of the stream [H2]. */
+static unsigned int count_wants(const struct rt_conn *c,
+				struct rt_request_priv *rq)
 {
 	struct rt_rtr_out *x = rtr_out(rq);
 	unsigned int n = rq->pub.nsinks;
@@ -36,14 +36,14 @@ static unsigned int wanted(const struct rt_conn *c, struct rt_request_priv *rq)
 	n = MIN(n, c->inst->cfg.call_write_chunks);
 	while (n && !rq->pub.sinks[n - 1].addr)
 		n--;
-	/* An empty sink: in the stream, however long. */
+	/* A result without a sink stays in the stream, however long. */
 	for (unsigned int i = 0; i < n; i++)
 		x->minlen[i] = rq->pub.sinks[i].addr ? RT_RTR_MINLEN :
 						       UINT32_MAX;
 	return n;
 }
 
-/* What the header describes; it refers to its own arrays. */
+/* The description of a header, which refers to its own arrays. */
 struct description {
 	struct wire_xmt_desc d;
 	struct wire_xitem_desc item[RT_MAX_CHUNKS];
@@ -51,8 +51,8 @@ struct description {
 	struct wire_rsdset_desc set;
 };
 
-static void describe(const struct rt_request_priv *rq, struct description *k,
-		     bool numbers)
+static void describe_request(const struct rt_request_priv *rq,
+			     struct description *k, bool numbers)
 {
 	const struct rt_rtr_out *x = rtr_out(rq);
 	uint32_t end = 0;
@@ -78,15 +78,15 @@ static void describe(const struct rt_request_priv *rq, struct description *k,
 	for (unsigned int i = 0; i < x->nwants; i++)
 		k->want[i] = (struct wire_rsditem_desc){ .minlen = x->minlen[i],
 							 .type = XMPTYPE_TBSN };
-	/* Of all operations. */
+	/* The directions apply to all operations. */
 	for (unsigned int i = 0; i < rq->pub.npieces; i++)
 		end += (uint32_t)rq->pub.pieces[i].len;
 	k->set = (struct wire_rsdset_desc){ 0, end, k->want, x->nwants };
 }
 
-/* Transmissions that the longest response can need; 0: too many. */
-static unsigned int response(const struct rt_conn *c,
-			     const struct rt_request_priv *rq)
+/* Returns how many transmissions the longest response can need; 0 for too many. */
+static unsigned int response_transmissions(const struct rt_conn *c,
+					   const struct rt_request_priv *rq)
 {
 	const struct rt_rtr_out *x = rtr_out(rq);
 	struct wire_xitem_desc items[RT_MAX_CHUNKS];
@@ -97,7 +97,7 @@ static unsigned int response(const struct rt_conn *c,
 	size_t room = c->recv_threshold;
 	struct rt_rtr_plan plan;
 
-	/* The peer may send less in one than we take. */
+	/* The peer may send shorter messages than we accept. */
 	if (c->theirs.send_size && room > c->theirs.send_size)
 		room = c->theirs.send_size;
 	limit = MIN(limit, rtr(c)->theirs.respsxlim);
@@ -118,8 +118,8 @@ static unsigned int response(const struct rt_conn *c,
 		       0;
 }
 
-/* Where the arguments go; false: they do not fit. */
-static bool place(struct rt_conn *c, struct rt_request_priv *rq)
+/* Place the arguments. Returns false if they do not fit. */
+static bool place_arguments(struct rt_conn *c, struct rt_request_priv *rq)
 {
 	struct rt_rtr_out *x = rtr_out(rq);
 	uint32_t length[RT_MAX_CHUNKS];
@@ -130,13 +130,13 @@ static bool place(struct rt_conn *c, struct rt_request_priv *rq)
 	limit = MIN(limit, rtr(c)->theirs.reqrxlim);
 	if (!(rtr(c)->theirs.support & RTRS_XCONT))
 		limit = 1;
-	/* 4.3: without the credits there are other ways. */
+	/* 4.3: with too few credits for a group, base messages are better. */
 	while (limit > 1 && rt_credit_available(&c->credit) <
 				    limit + (uint64_t)c->calls_reverse)
 		limit--;
 	for (unsigned int i = 0; i < n; i++)
 		length[i] = rq->cuts.cut[i].length;
-	describe(rq, &k, false);
+	describe_request(rq, &k, false);
 	if (!rt_rtr_plan(&rtr(c)->theirs.layout, c->send_threshold,
 			 wire_xmtreq_len(&k.d), rq->out.len,
 			 rq->out.npieces + rq->cuts.npieces, length, n, limit,
@@ -147,8 +147,8 @@ static bool place(struct rt_conn *c, struct rt_request_priv *rq)
 	return true;
 }
 
-/* The octets before the peer's first target segment. */
-static size_t plain(const struct rt_conn *c)
+/* Returns the octets before the peer's first target segment. */
+static size_t plain_octets(const struct rt_conn *c)
 {
 	const struct rt_rtr_layout *l = &rtr(c)->theirs.layout;
 	size_t n = 0;
@@ -161,49 +161,50 @@ static size_t plain(const struct rt_conn *c)
 	return n;
 }
 
-static int prepare(struct rt_conn *c, struct rt_request_priv *rq)
+static int plan_request(struct rt_conn *c, struct rt_request_priv *rq)
 {
 	struct rt_rtr_out *x = rtr_out(rq);
 	struct description k;
 	int rc;
 
-	x->nwants = wanted(c, rq);
-	/* Nothing can be placed with us. */
+	x->nwants = count_wants(c, rq);
+	/* This end has no target segments for results. */
 	if (x->nwants && !rtr(c)->ours.targets)
 		return -E2BIG;
 	if (rq->pub.npieces > RT_MAX_PIECES)
 		return -E2BIG;
-	/* As it is, if that fits the peer's plain segment. */
+	/* Do not reduce a Call that fits the peer's plain segment. */
 	rc = rt_reduce(rq->pub.pieces, rq->pub.npieces, NULL, 0, &rq->out,
 		       &rq->cuts);
 	if (rc || rq->out.len < 4)
 		return rc ? rc : -EINVAL;
 	memset(&x->plan, 0, offsetof(struct rt_rtr_plan, bs));
-	describe(rq, &k, false);
-	if (rq->pub.nitems && wire_xmtreq_len(&k.d) + rq->out.len > plain(c)) {
+	describe_request(rq, &k, false);
+	if (rq->pub.nitems &&
+	    wire_xmtreq_len(&k.d) + rq->out.len > plain_octets(c)) {
 		rc = rt_request_reduce(c, rq);
 		if (rc)
 			return rc;
 	}
-	/* It would be a base Call in another header. */
+	/* Nothing would be placed. */
 	if (!x->nwants && !rq->cuts.count)
 		return -E2BIG;
-	x->rsbuf = response(c, rq);
-	return x->rsbuf && place(c, rq) ? 0 : -E2BIG;
+	x->rsbuf = response_transmissions(c, rq);
+	return x->rsbuf && place_arguments(c, rq) ? 0 : -E2BIG;
 }
 
-static bool try(struct rt_conn *c, struct rt_request_priv *rq)
+static bool prepare_request(struct rt_conn *c, struct rt_request_priv *rq)
 {
 	if (!may_use(c, rq) || !(rq->pub.nsinks || rq->pub.nitems))
 		return false;
-	if (!prepare(c, rq))
+	if (!plan_request(c, rq))
 		return true;
 	rt_request_rollback(c, rq, 0, 0);
 	return false;
 }
 
-static int fill(struct rt_conn *c, struct rt_request_priv *rq,
-		struct rt_work *w, size_t *hlen, bool *last)
+static int fill_request(struct rt_conn *c, struct rt_request_priv *rq,
+			struct rt_work *w, size_t *hlen, bool *last)
 {
 	struct rt_rtr_out *x = rtr_out(rq);
 	uint32_t credit = c->v->credit_word(c, RT_OUT_CALL);
@@ -213,7 +214,7 @@ static int fill(struct rt_conn *c, struct rt_request_priv *rq,
 	size_t pslen;
 	int rc;
 
-	describe(rq, &k, true);
+	describe_request(rq, &k, true);
 	*hlen = xnum ? WIRE_XMTCONT_LEN : wire_xmtreq_len(&k.d);
 	rc = rt_rtr_fill(c, &x->plan, &rq->out, &rq->cuts, *hlen, &to, &pslen);
 	if (!rc && to.len)
@@ -236,8 +237,8 @@ static int fill(struct rt_conn *c, struct rt_request_priv *rq,
 
 /* ---- The response ----------------------------------------------------- */
 
-/* Table 2, of what was asked for as TBSN. */
-static bool allowed(uint32_t result)
+/* Table 2: the results that a direction of type TBSN allows. */
+static bool is_result_allowed(uint32_t result)
 {
 	return result == XMPTYPE_TBSN || result == XMPTYPE_TOOSHORT ||
 	       result == XMPTYPE_NOITEM;
@@ -260,7 +261,7 @@ static bool base_reply_ok(const struct rt_request_priv *rq)
 	return !rtr_out(rq)->nwants;
 }
 
-/* The Reply's pieces: the payload with the placed items in their places. */
+/* The assembly of a Reply: the payload, with the placed items inserted. */
 struct assembly {
 	struct rt_conn *c;
 	struct rt_request_priv *rq;
@@ -269,8 +270,8 @@ struct assembly {
 	uint64_t pos; /* in the whole stream */
 };
 
-static bool add(struct rt_request_priv *rq, void *addr, size_t len,
-		struct fab_mr *mr)
+static bool add_piece(struct rt_request_priv *rq, void *addr, size_t len,
+		      struct fab_mr *mr)
 {
 	if (!len)
 		return true;
@@ -281,7 +282,8 @@ static bool add(struct rt_request_priv *rq, void *addr, size_t len,
 	return true;
 }
 
-/* The payload up to @to of the whole stream; false: there is not so much. */
+/* Add the payload up to @to of the whole stream. Returns false if there is not so
+ * much. */
 static bool payload_to(struct assembly *a, uint64_t to)
 {
 	const struct rt_rtr_group *g = &rtr(a->c)->group;
@@ -294,8 +296,9 @@ static bool payload_to(struct assembly *a, uint64_t to)
 			return to == UINT64_MAX;
 		if (n > to - a->pos)
 			n = (size_t)(to - a->pos);
-		if (!add(a->rq, (uint8_t *)p->buf->addr + p->payload + a->off,
-			 n, p->buf->mr))
+		if (!add_piece(a->rq,
+			       (uint8_t *)p->buf->addr + p->payload + a->off, n,
+			       p->buf->mr))
 			return false;
 		a->pos += n;
 		a->off += n;
@@ -307,9 +310,9 @@ static bool payload_to(struct assembly *a, uint64_t to)
 	return true;
 }
 
-/* One placed item. */
-static uint32_t placed(struct assembly *a, const struct wire_xitem *item,
-		       struct wire_repterr *err)
+/* Add one placed item. Returns as take_items(). */
+static uint32_t take_placed(struct assembly *a, const struct wire_xitem *item,
+			    struct wire_repterr *err)
 {
 	struct rt_conn *c = a->c;
 	const struct fab_buf *z = c->inst->zeros;
@@ -324,13 +327,15 @@ static uint32_t placed(struct assembly *a, const struct wire_xitem *item,
 	rq->pub.nreply += n;
 	rq->pub.reply_len += item->length;
 	RT_COUNT(c, placed_bytes_received, item->length);
-	/* Its roundup is not sent [R12]. */
-	if (!add(rq, z->addr, rt_round4(item->length) - item->length, z->mr))
+	/* The roundup is not sent [R12]. */
+	if (!add_piece(rq, z->addr, rt_round4(item->length) - item->length,
+		       z->mr))
 		return UINT32_MAX;
 	return 0;
 }
 
-/* All items of the response. 0; an error of REPTERR; UINT32_MAX: BAD_XDR. */
+/* Add all items of the response. Returns 0, a code of REPTERR after setting @err, or
+ * UINT32_MAX for BAD_XDR. */
 static uint32_t take_items(struct assembly *a, struct wire_repterr *err)
 {
 	const struct rt_rtr_group *g = &rtr(a->c)->group;
@@ -340,21 +345,20 @@ static uint32_t take_items(struct assembly *a, struct wire_repterr *err)
 
 	if (g->head.items.count != rtr_out(a->rq)->nwants)
 		return UINT32_MAX;
-	/* Those that were not asked for, too. */
+	/* Results that were not asked for are in the stream, too. */
 	for (unsigned int i = 0; i < a->rq->pub.nsinks; i++)
 		a->rq->pub.sinks[i].in_stream = true;
 	for (unsigned int i = 0; wire_xitem_next(&g->head.items, &it, &item);
 	     i++) {
 		const struct rt_sink *s = &a->rq->pub.sinks[i];
 
-		if (!allowed(item.type))
+		if (!is_result_allowed(item.type))
 			return UINT32_MAX;
 		if (item.type != XMPTYPE_TBSN)
 			continue;
-		/* Or it is more than the result may have. */
 		if (!payload_to(a, item.disp) || item.length > s->len)
 			return UINT32_MAX;
-		code = placed(a, &item, err);
+		code = take_placed(a, &item, err);
 		if (code)
 			return code;
 		a->pos += rt_round4(item.length);
@@ -405,7 +409,7 @@ void rt_rtr_response_receive(struct rt_conn *c)
 
 /* ---- Refusal ---------------------------------------------------------- */
 
-void rt_rtr_refused(struct rt_conn *c, uint32_t xid)
+void rt_rtr_request_refused(struct rt_conn *c, uint32_t xid)
 {
 	struct rt_request_priv *rq = rt_request_find(c, xid);
 
@@ -414,32 +418,32 @@ void rt_rtr_refused(struct rt_conn *c, uint32_t xid)
 		return;
 	if (++rtr(c)->refusals == RT_RTR_REFUSALS)
 		rt_log(c, LOG_NOTICE, "XMTREQ is not used any more");
-	rt_rtr_use(c);
+	rt_rtr_update(c);
 	rq->format = NULL;
 	rq->base_only = true;
 	RT_COUNT(c, xmt_fallbacks, 1);
 	rt_request_resend(c, rq);
 }
 
-static bool error(struct rt_conn *c, struct rt_request_priv *rq,
-		  const struct wire_error *err)
+static bool request_error(struct rt_conn *c, struct rt_request_priv *rq,
+			  const struct wire_error *err)
 {
 	struct rt_rtr_out *x = rtr_out(rq);
 
-	if (!rq->own.posted && !x->more)
+	if (!rq->own.posted && !x->errors_expected)
 		return false;
 	if (!rq->format) {
-		/* About an XMTCONT: the base message is behind them. */
-		if (err->code != RDMA2_ERR_INVAL_HTYPE || !x->more)
+		/* It is about an XMTCONT: that of a base message would come later. */
+		if (err->code != RDMA2_ERR_INVAL_HTYPE || !x->errors_expected)
 			return false;
-		x->more--;
+		x->errors_expected--;
 		return true;
 	}
 	switch (err->code) {
 	case RDMA2_ERR_INVAL_HTYPE:
-		/* [M2], 7.1.3; each is answered so. */
-		rt_rtr_off(c);
-		x->more = x->plan.progress.xnum - 1;
+		/* [M2], 7.1.3: each transmission is answered so. */
+		rt_rtr_disable(c);
+		x->errors_expected = x->plan.progress.xnum - 1;
 		break;
 	case RDMA2_ERR_BAD_XDR:
 	case RDMA2_ERR_INVAL_CONT:
@@ -447,25 +451,25 @@ static bool error(struct rt_conn *c, struct rt_request_priv *rq,
 	default:
 		return false;
 	}
-	rt_rtr_refused(c, rq->pub.xid);
+	rt_rtr_request_refused(c, rq->pub.xid);
 	return true;
 }
 
-static bool usable(const struct rt_conn *c)
+static bool request_usable(const struct rt_conn *c)
 {
-	return rtr(c)->send;
+	return rtr(c)->usable;
 }
 
-static void reset(struct rt_request_priv *rq)
+static void request_reset(struct rt_request_priv *rq)
 {
-	rtr_out(rq)->more = 0;
+	rtr_out(rq)->errors_expected = 0;
 }
 
 const struct rt_request_format rt_format_xmtreq = {
-	.prepare = try,
-	.usable = usable,
-	.reset = reset,
-	.fill = fill,
+	.prepare = prepare_request,
+	.usable = request_usable,
+	.reset = request_reset,
+	.fill = fill_request,
 	.base_reply_ok = base_reply_ok,
-	.error = error,
+	.error = request_error,
 };

@@ -2,12 +2,11 @@
 /*
  * rtr_responder - a Call by XMTREQ and its XMTRESP
  *
- * Context: the runner.
+ * Items in target segments become pieces of the Call where they are; those of type EXRW
+ * are read as Read chunks. Results are paired with the directions of the Call in order,
+ * within their ranges of operations (7.4), and sent as tables 1 and 2 and [R8] allow.
  *
- * Items in target segments become pieces of the Call where they
- * lie; those of type EXRW are read as Read chunks. The
- * results are paired with the directions of the Call in order, within their
- * ranges of operations (7.4), and go where tables 1 and 2 and [R8] let them.
+ * Context: the runner.
  */
 #include <string.h>
 #include <sys/param.h>
@@ -16,7 +15,7 @@
 
 /* ---- The Call --------------------------------------------------------- */
 
-/* The segments of a list to call->seg, which has been found to have room. */
+/* Append the segments of a list to call->seg. within_limits() has checked the room. */
 static void take_segments(struct rt_call_priv *call, const struct wire_list *l)
 {
 	struct wire_iter it = { 0 };
@@ -27,8 +26,8 @@ static void take_segments(struct rt_call_priv *call, const struct wire_list *l)
 }
 
 /*
- * The items of the message. 0; an error of REPTERR in @err; or UINT32_MAX with
- * an ERROR in @werr.
+ * Take the items of the message. Returns 0; a code of REPTERR after setting @err; or
+ * UINT32_MAX after setting @werr.
  */
 static uint32_t take_items(struct rt_conn *c, struct rt_call_priv *call,
 			   struct wire_repterr *err, struct wire_error *werr)
@@ -42,7 +41,7 @@ static uint32_t take_items(struct rt_conn *c, struct rt_call_priv *call,
 		struct rt_read_chunk *r = &call->read[call->nreads];
 		unsigned int n = 0;
 
-		/* The rest is only counted. */
+		/* Further items are only counted. */
 		if (call->nreads == c->inst->cfg.max_read_chunks)
 			break;
 		*r = (struct rt_read_chunk){ .position = item.disp,
@@ -72,7 +71,7 @@ static uint32_t take_items(struct rt_conn *c, struct rt_call_priv *call,
 	return 0;
 }
 
-/* The directions for the response, one after the other. */
+/* Take the directions for the response, one after the other. */
 static void take_wants(struct rt_call_priv *call, const struct wire_xmt *m)
 {
 	struct wire_iter it = { 0 }, jt;
@@ -95,14 +94,14 @@ static void take_wants(struct rt_call_priv *call, const struct wire_xmt *m)
 					   t.seg.count },
 			};
 			take_segments(call, &t.seg);
-			/* For the upper layer: there is a place. */
+			/* The upper layer sees a Write chunk of any length. */
 			call->pub.writes[i] = UINT32_MAX;
 		}
 	}
 	call->pub.nwrites = rtr_in(call)->nwants;
 }
 
-/* Limits of ours, before anything is taken (7.3 of version 2). */
+/* Check our limits before anything is taken (7.3 of version 2). */
 static bool within_limits(const struct rt_conn *c, const struct wire_xmt *m,
 			  struct wire_error *err)
 {
@@ -120,8 +119,8 @@ static bool within_limits(const struct rt_conn *c, const struct wire_xmt *m,
 	return m->items.bytes <= MIN(cfg->max_message, FAB_POOL_MAX_BUF);
 }
 
-/* Are there directions for less than the whole Call? */
-static bool ranged(const struct rt_conn *c, const struct rt_call_priv *call)
+/* Returns true if there are directions for less than the whole Call. */
+static bool is_ranged(const struct rt_conn *c, const struct rt_call_priv *call)
 {
 	const struct rt_rtr_group *g = &rtr(c)->group;
 	uint64_t len = 0;
@@ -171,7 +170,7 @@ void rt_rtr_call_receive(struct rt_conn *c)
 		return;
 	}
 	take_wants(call, &g->head);
-	call->pub.ranged = ranged(c, call);
+	call->pub.ranged = is_ranged(c, call);
 	for (uint32_t i = 0; i < g->count; i++) {
 		const struct rt_rtr_part *p = &g->part[i];
 
@@ -185,7 +184,7 @@ void rt_rtr_call_receive(struct rt_conn *c)
 	}
 	if (g->count > 1)
 		RT_STAGE(c, receive, g->began, call->arrived);
-	/* The buffers, and their account, have moved over. */
+	/* The Call has the buffers now, and what was charged for them. */
 	call->memory += g->memory;
 	g->memory = 0;
 	g->next = 0;
@@ -194,26 +193,28 @@ void rt_rtr_call_receive(struct rt_conn *c)
 
 /* ---- The Reply -------------------------------------------------------- */
 
-/* Does the direction apply to the result, as far as can be told (7.4)? */
+/* Returns true if the direction may apply to the result (7.4). */
 static bool in_range(const struct rt_rtr_want *w, const struct rt_item *item)
 {
 	return !item->origin ||
 	       (item->origin >= w->begin && item->origin < w->end);
 }
 
-/* Is the range before the operation, so that no later result can match it? */
-static bool passed(const struct rt_rtr_want *w, const struct rt_item *item)
+/* Returns true if the range ends before the operation, so that no later result
+ * matches. */
+static bool is_range_passed(const struct rt_rtr_want *w,
+			    const struct rt_item *item)
 {
 	return item->origin && item->origin >= w->end;
 }
 
 /*
- * Which way one result goes, tables 1 and 2. @tbsn: the peer has target
- * segments; @avoid: they are not used where there is a choice. False: it does
- * not fit its chunk.
+ * Choose how one result is sent, by tables 1 and 2. @tbsn: the peer has target segments;
+ * @avoid: use them only where there is no choice. Returns false if it does not fit its
+ * chunk.
  */
-static bool decide(struct rt_rtr_want *w, uint32_t length, bool tbsn,
-		   bool avoid)
+static bool choose_way(struct rt_rtr_want *w, uint32_t length, bool tbsn,
+		       bool avoid)
 {
 	bool fits = rt_chunk_len(&w->chunk) >= length;
 
@@ -225,7 +226,7 @@ static bool decide(struct rt_rtr_want *w, uint32_t length, bool tbsn,
 		w->result = XMPTYPE_EXRW;
 		return fits;
 	case XMPTYPE_TBSN:
-		/* Without target segments it can only be in the stream. */
+		/* Without target segments it stays in the stream. */
 		if (tbsn)
 			w->result = XMPTYPE_TBSN;
 		return true;
@@ -245,9 +246,9 @@ static bool decide(struct rt_rtr_want *w, uint32_t length, bool tbsn,
 	}
 }
 
-/* Pair results with directions; cut out what does not stay. */
-static bool pair(struct rt_call_priv *call, bool tbsn, bool avoid,
-		 struct wire_error *err)
+/* Pair results with directions, and cut those out that leave the stream. */
+static bool pair_wants(struct rt_call_priv *call, bool tbsn, bool avoid,
+		       struct wire_error *err)
 {
 	const struct rt_reply *r = &call->reply;
 	struct rt_rtr_in *x = rtr_in(call);
@@ -260,16 +261,16 @@ static bool pair(struct rt_call_priv *call, bool tbsn, bool avoid,
 
 		w->result = XMPTYPE_NOITEM;
 		w->disp = w->length = 0;
-		/* Results of operations before the range are inline. */
+		/* Results of operations before the range stay in the stream. */
 		while (j < r->nitems && !in_range(w, &r->items[j]) &&
-		       !passed(w, &r->items[j]))
+		       !is_range_passed(w, &r->items[j]))
 			j++;
-		if (j == r->nitems || passed(w, &r->items[j]))
+		if (j == r->nitems || is_range_passed(w, &r->items[j]))
 			continue;
 		item = &r->items[j++];
 		if (!item->present)
 			continue;
-		if (!decide(w, item->length, tbsn, avoid)) {
+		if (!choose_way(w, item->length, tbsn, avoid)) {
 			err->code = RDMA2_ERR_WRITE_RESOURCE;
 			err->chunk_index = i + 1;
 			err->length_needed = item->length;
@@ -287,10 +288,10 @@ static bool pair(struct rt_call_priv *call, bool tbsn, bool avoid,
 			  &call->cuts);
 }
 
-/* The items of the header; those in target segments without their numbers
- * unless @numbers. Lists of EXRW are as filled. */
-static void describe(struct rt_call_priv *call, struct wire_xitem_desc *d,
-		     bool numbers)
+/* Describe the items of the header. @numbers: include those of target segments. Segments
+ * of EXRW are described as filled. */
+static void describe_response(struct rt_call_priv *call,
+			      struct wire_xitem_desc *d, bool numbers)
 {
 	const struct rt_rtr_in *x = rtr_in(call);
 
@@ -310,7 +311,7 @@ static void describe(struct rt_call_priv *call, struct wire_xitem_desc *d,
 	}
 }
 
-static uint64_t written(const struct rt_call_priv *call)
+static uint64_t response_written(const struct rt_call_priv *call)
 {
 	uint64_t n = 0;
 
@@ -320,7 +321,7 @@ static uint64_t written(const struct rt_call_priv *call)
 	return n;
 }
 
-static bool plan(struct rt_conn *c, struct rt_call_priv *call)
+static bool plan_transmissions(struct rt_conn *c, struct rt_call_priv *call)
 {
 	const struct rt_config *cfg = &c->inst->cfg;
 	struct rt_rtr_in *x = rtr_in(call);
@@ -340,7 +341,7 @@ static bool plan(struct rt_conn *c, struct rt_call_priv *call)
 		cut[n] = x->want[i].cut;
 		length[n++] = x->want[i].length;
 	}
-	describe(call, items, false);
+	describe_response(call, items, false);
 	if (!rt_rtr_plan(&rtr(c)->theirs.layout, c->send_threshold,
 			 wire_xmtresp_len(&d), call->out.len,
 			 call->out.npieces + call->cuts.npieces, length, n, max,
@@ -356,20 +357,20 @@ static bool plan_ways(struct rt_conn *c, struct rt_call_priv *call,
 	bool tbsn = rtr(c)->theirs.layout.targets;
 
 	call->external = false;
-	/* It takes no XMTRESP, and the Call has been executed. */
+	/* The peer accepts no XMTRESP, and the Call has been executed. */
 	err->code = RDMA2_ERR_SYSTEM;
 	if (rtr(c)->refused)
 		return false;
-	/* [R8]: target segments; only where there is no choice; none. */
+	/* [R8]: try target segments; then only where there is no choice; then none. */
 	for (unsigned int i = 0; i < (tbsn ? 3 : 1); i++) {
-		if (!pair(call, tbsn && i < 2, i == 1, err))
+		if (!pair_wants(call, tbsn && i < 2, i == 1, err))
 			return false;
 		if (call->out.len < 4 || call->out.len % 4)
 			return false; /* SYSTEM */
-		if (plan(c, call))
+		if (plan_transmissions(c, call))
 			return true;
 	}
-	/* [R4]: by a base Call nothing of it is placed. */
+	/* [R4]: a base Call would place nothing. */
 	err->code = RDMA2_ERR_REPLY_RESOURCE;
 	err->length_needed = call->reply_octets > UINT32_MAX ?
 				     0 :
@@ -387,9 +388,8 @@ static bool plan_reply(struct rt_conn *c, struct rt_call_priv *call,
 	return false;
 }
 
-/* The RDMA Writes, into the chain before the first Send. */
-static int writes(struct rt_conn *c, struct rt_call_priv *call,
-		  struct rt_work *send, struct rt_written *g)
+static int write_results(struct rt_conn *c, struct rt_call_priv *call,
+			 struct rt_work *send, struct rt_written *g)
 {
 	const struct rt_rtr_in *x = rtr_in(call);
 	const struct rt_cuts *cuts = &call->cuts;
@@ -409,9 +409,8 @@ static int writes(struct rt_conn *c, struct rt_call_priv *call,
 	return rc;
 }
 
-/* The next transmission into @w; nothing has changed if that cannot be. */
-static int fill(struct rt_conn *c, struct rt_call_priv *call, struct rt_work *w,
-		size_t *hlen, bool *last)
+static int fill_response(struct rt_conn *c, struct rt_call_priv *call,
+			 struct rt_work *w, size_t *hlen, bool *last)
 {
 	struct rt_rtr_in *x = rtr_in(call);
 	struct wire_xitem_desc items[RT_MAX_CHUNKS];
@@ -425,7 +424,7 @@ static int fill(struct rt_conn *c, struct rt_call_priv *call, struct rt_work *w,
 	size_t pslen;
 	int rc;
 
-	describe(call, items, true);
+	describe_response(call, items, true);
 	*hlen = xnum ? WIRE_XMTCONT_LEN : wire_xmtresp_len(&d);
 	rc = rt_rtr_fill(c, &x->plan, &call->out, &call->cuts, *hlen, &to,
 			 &pslen);
@@ -453,19 +452,20 @@ static int fill(struct rt_conn *c, struct rt_call_priv *call, struct rt_work *w,
 	return 0;
 }
 
-static bool stale(const struct rt_conn *c, const struct rt_call_priv *call)
+static bool response_outdated(const struct rt_conn *c,
+			      const struct rt_call_priv *call)
 {
 	const struct rt_rtr_plan *p = &rtr_in(call)->plan;
 
-	return rt_rtr_moved(c, p) || rtr(c)->refused ||
+	return rt_rtr_plan_outdated(c, p) || rtr(c)->refused ||
 	       (p->count > 1 && !(rtr(c)->theirs.support & RTRS_XCONT));
 }
 
 const struct rt_reply_format rt_format_xmtresp = {
 	.refuses_torn = true,
 	.plan = plan_reply,
-	.stale = stale,
-	.writes = writes,
-	.fill = fill,
-	.written = written,
+	.stale = response_outdated,
+	.writes = write_results,
+	.fill = fill_response,
+	.written = response_written,
 };

@@ -2,14 +2,15 @@
 /*
  * resize - the size of our Receives changes while they are posted
  *
- * Posted Receives cannot be taken back, and complete in the order of posting. So when the
- * size is raised, new ones get the new size at once, and the peer is told (UPDXCH) when
+ * Posted Receives cannot be taken back, and complete in the order of posting. When the
+ * size is raised, new ones have the new size at once, and the peer is told (UPDXCH) when
  * the last shorter one has completed; without traffic that is never [X6]. The size is
- * lowered only because the peer asks: new ones get the new size, and longer ones that
- * are posted do no harm (3.1). Whatever is announced, none has less than 4096 octets.
+ * lowered only at the peer's request: new ones have the new size, and longer ones that
+ * are posted do no harm (3.1). Whatever is announced, no Receive has less than 4096
+ * octets.
  *
- * A raise takes memory before that is of use, so it is not begun if half of all memory
- * is in use, or if its memory cannot be had (receives.c).
+ * Raising needs memory before that is of use, so it is not begun if half of all memory is
+ * in use, or if there is no memory for the new Receives (receives.c).
  *
  * Context: the runner.
  */
@@ -27,12 +28,12 @@ bool rt_xchar_raised(const struct rt_conn *c)
 bool rt_xchar_raise_done(struct rt_conn *c)
 {
 	struct rt_xchar *x = xchar(c);
-	bool asked = x->asked;
+	bool asked = x->peer_asked;
 
 	rt_assert_strand(c);
 	c->ours.recv_size = c->recv_target;
 	c->recv_target = 0;
-	x->asked = false;
+	x->peer_asked = false;
 	rt_connprop_threshold(c);
 	rt_log(c, LOG_DEBUG, "our Receives have %u bytes", c->ours.recv_size);
 	return asked;
@@ -49,7 +50,7 @@ static bool memory_to_spare(const struct rt_conn *c, uint32_t size)
 	       s.bytes_in_use <= s.limit / RT_XCHAR_SHARE - more;
 }
 
-static uint32_t most(const struct rt_conn *c)
+static uint32_t max_recv_size(const struct rt_conn *c)
 {
 	const struct rt_config *cfg = &c->inst->cfg;
 
@@ -62,8 +63,8 @@ bool rt_xchar_raise(struct rt_conn *c, uint32_t size)
 	rt_assert_strand(c);
 	if (c->recv_fixed)
 		return false;
-	if (size > most(c))
-		size = most(c);
+	if (size > max_recv_size(c))
+		size = max_recv_size(c);
 	if (size <= c->ours.recv_size)
 		return false;
 	if (size <= c->recv_target)
@@ -84,18 +85,18 @@ bool rt_xchar_raise(struct rt_conn *c, uint32_t size)
 
 enum verdict { REJECTED, DONE, PENDING };
 
-static enum verdict resize(struct rt_conn *c, uint32_t size)
+static enum verdict request_resize(struct rt_conn *c, uint32_t size)
 {
 	struct rt_xchar *x = xchar(c);
 
 	if (c->recv_fixed || size < WIRE_FIRST_MESSAGE_MAX)
 		return REJECTED;
-	if (x->asked)
+	if (x->peer_asked)
 		return REJECTED; /* [X7] */
 	if (size == c->ours.recv_size && !c->recv_target)
 		return DONE;
 	if (size <= c->ours.recv_size) {
-		/* The peer has kept to it since it asked. */
+		/* The peer obeys the lower size since it has sent the request. */
 		c->recv_target = 0;
 		c->ours.recv_size = size;
 		rt_receives_size(c, size);
@@ -110,16 +111,16 @@ static enum verdict resize(struct rt_conn *c, uint32_t size)
 		rt_xchar_raise_done(c);
 		return DONE;
 	}
-	x->asked = true;
+	x->peer_asked = true;
 	return PENDING;
 }
 
-/* A peer may ask for another Receive Buffer Size. Everything else follows from our
- * settings, so it is rejected, as is what is not known (4.3). */
-static enum verdict judge(struct rt_conn *c, const struct wire_prop *v)
+/* A peer may ask for another Receive Buffer Size. All other properties follow from our
+ * settings, so requests to change them are rejected, as are unknown ones (4.3). */
+static enum verdict request_value(struct rt_conn *c, const struct wire_prop *v)
 {
 	if (v->which == RDMA2_PROPID_RBSIZ)
-		return resize(c, wire_prop_u32(v, WIRE_DEFAULT_INLINE));
+		return request_resize(c, wire_prop_u32(v, WIRE_DEFAULT_INLINE));
 	return REJECTED;
 }
 
@@ -134,15 +135,15 @@ uint32_t rt_xchar_request(struct rt_conn *c, const struct wire_xchar *m)
 
 	rt_assert_strand(c);
 	RT_COUNT(c, xchar_requests_received, 1);
-	/* It could not take the answer: xcharext 4 wants it to [M2]. */
+	/* xcharext 4 requires a peer that sends REQXCH to accept the answers [M2]. */
 	if ((x->peer & answers) != answers)
 		return RDMA2_ERR_INVAL_HTYPE;
 	if (m->props.count > RT_XCHAR_VALUES)
 		return RDMA2_ERR_SYSTEM;
-	/* [X4]; the decoder knows the values of the others. */
+	/* [X4]: wire_xchar_decode() has not checked the values of all properties. */
 	if (!rt_values_read(c, &m->props, &unused))
 		return RDMA2_ERR_BAD_PROPVAL;
-	/* As many answers as wait for credits are enough. */
+	/* The number of answers that wait for credits is limited. */
 	r = x->nresp < c->max_errors ? calloc(1, sizeof(*r)) : NULL;
 	if (!r)
 		return RDMA2_ERR_SYSTEM;
@@ -150,7 +151,7 @@ uint32_t rt_xchar_request(struct rt_conn *c, const struct wire_xchar *m)
 	r->count = m->props.count;
 	while (wire_prop_next(&m->props, &it, &v)) {
 		uint32_t i = it.index - 1, bit = 1u << (i % 32);
-		enum verdict how = judge(c, &v);
+		enum verdict how = request_value(c, &v);
 
 		if (how == DONE)
 			r->done[i / 32] |= bit;

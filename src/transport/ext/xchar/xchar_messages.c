@@ -2,11 +2,12 @@
 /*
  * xchar_messages - the messages of xcharext
  *
- * What the peer announces takes effect here. What goes out is encoded here: INITXCH once,
- * after both CONNPROP_FINALs [X5]; RESPXCH; UPDXCH if our Receives have changed; REQXCH.
+ * Received messages are applied here, and messages to be sent are encoded: INITXCH once,
+ * after both CONNPROP_FINALs [X5]; RESPXCH; UPDXCH when our Receives have changed;
+ * REQXCH.
  *
- * The extension is in use if both ends have announced it [M2], until the peer answers
- * one of its messages with INVAL_HTYPE.
+ * The extension is in use if both ends have announced it [M2], until the peer answers one
+ * of its messages by INVAL_HTYPE.
  *
  * Context: the runner.
  */
@@ -17,8 +18,8 @@
 
 #include "transport/ext/xchar/xchar.h"
 
-/* Base properties, those of rtrext and X_REQREMINV in one word: identifiers are
- * apart there. */
+/* The bits of rt_xchar.fixed: base properties have their number, those of rtrext and
+ * X_REQREMINV the highest ones. */
 #define BIT_REQREMINV 31
 #define BIT_RTR 27
 
@@ -32,13 +33,14 @@ static unsigned int bit_of(uint32_t which)
 	return which && which < BIT_RTR ? 1u << which : 0;
 }
 
-static bool enabled(const struct rt_conn *c)
+static bool is_enabled(const struct rt_conn *c)
 {
 	return c->inst->cfg.extensions & RT_EXT_XCHAR;
 }
 
-/* Both FINALs have gone, and nothing of this extension went before [M2]. */
-static bool settled(const struct rt_conn *c)
+/* Returns true if both CONNPROP_FINALs have been sent; before that, no message of this
+ * extension may be [M2]. */
+static bool both_complete(const struct rt_conn *c)
 {
 	return c->props_sent && c->theirs.complete;
 }
@@ -49,17 +51,17 @@ int rt_xchar_init(struct rt_conn *c)
 
 	rt_assert_strand(c);
 	x->resp_tail = &x->resp;
-	c->ours.xchar = enabled(c) ? XCHSUPP_ALL : 0;
+	c->ours.xchar = is_enabled(c) ? XCHSUPP_ALL : 0;
 	return 0;
 }
 
-static bool due(const struct rt_conn *c);
+static bool xchar_message_due(const struct rt_conn *c);
 static bool send_next(struct rt_conn *c);
 
-/* What of it goes with this peer; 0: nothing. */
-static void use(struct rt_conn *c, uint32_t peer)
+/* Set the header types that the peer supports, XCHSUPP_*; 0 for none. */
+static void set_peer_support(struct rt_conn *c, uint32_t peer)
 {
-	static const struct rt_sender sender = { .due = due,
+	static const struct rt_sender sender = { .due = xchar_message_due,
 						 .send = send_next };
 
 	xchar(c)->peer = peer;
@@ -83,26 +85,27 @@ void rt_xchar_reset(struct rt_conn *c)
 	}
 	x->resp_tail = &x->resp;
 	x->nresp = 0;
-	use(c, 0);
+	set_peer_support(c, 0);
 	c->recv_target = 0;
 	rt_receives_size(c, c->ours.recv_size);
-	x->asked = false;
-	x->ask = 0;
-	x->asking = false;
-	x->pending = false;
+	x->peer_asked = false;
+	x->wanted_size = 0;
+	x->request_sent = false;
+	x->request_pending = false;
 	c->send_limit = 0;
 }
 
-/* The peer's CONNPROP_FINAL has come. */
-static void begin(struct rt_conn *c)
+static void xchar_props_complete(struct rt_conn *c)
 {
 	uint32_t peer = c->theirs.xchar;
 
-	/* xcharext 4: who understands answers understands INITXCH. */
+	/* xcharext 4: a peer that accepts answers must accept INITXCH. */
 	if (peer & (XCHSUPP_RESP | XCHSUPP_UPD) && !(peer & XCHSUPP_INIT))
 		peer = 0;
-	use(c, enabled(c) && !xchar(c)->refused ? peer & XCHSUPP_ALL : 0);
-	xchar(c)->looked = rt_now_ms();
+	set_peer_support(c, is_enabled(c) && !xchar(c)->refused ?
+				    peer & XCHSUPP_ALL :
+				    0);
+	xchar(c)->sampled_at = rt_now_ms();
 	if (xchar(c)->peer)
 		rt_log(c, LOG_INFO, "xcharext, the peer takes %s%s%s%s",
 		       peer & XCHSUPP_INIT ? "INITXCH " : "",
@@ -111,55 +114,54 @@ static void begin(struct rt_conn *c)
 		       peer & XCHSUPP_UPD ? "UPDXCH" : "");
 }
 
-/* The peer does not want it, or does not know that we have it. */
-static void off(struct rt_conn *c)
+static void xchar_refused(struct rt_conn *c)
 {
 	xchar(c)->refused = true;
 	rt_xchar_reset(c);
 }
 
-static bool prop(struct rt_conn *c, struct rt_properties *p,
-		 const struct wire_prop *v)
+static bool xchar_read_prop(struct rt_conn *c, struct rt_properties *p,
+			    const struct wire_prop *v)
 {
-	if (!enabled(c))
+	if (!is_enabled(c))
 		return true;
 	if (!wire_xchar_prop_ok(v))
 		return false;
 	if (v->which == RDMA2_PROPID_X_XCHSUPP)
 		p->xchar = wire_prop_u32(v, 0);
 	else if (v->which == RDMA2_PROPID_X_REQREMINV)
-		/* Absence says nothing; zero length is the default, false
-		 * [M4], [F1]. */
+		/* Zero length means the default, false [M4], [F1]. */
 		p->invalidate = wire_prop_u32(v, 0) ? RT_INVALIDATE_YES :
 						      RT_INVALIDATE_NO;
 	return true;
 }
 
-/* ---- What comes ------------------------------------------------------- */
+/* ---- Receiving -------------------------------------------------------- */
 
-static bool accepts(const struct rt_conn *c, uint32_t htype)
+static bool xchar_accepts(const struct rt_conn *c, uint32_t htype)
 {
-	return enabled(c);
+	return is_enabled(c);
 }
 
-static enum wire_status check(const struct rt_in *in)
+static enum wire_status xchar_check(const struct rt_in *in)
 {
 	struct wire_xchar x;
 
 	return wire_xchar_decode(in->buf, in->len, &x);
 }
 
-/* The peer's values are these now. */
-static void apply(struct rt_conn *c, struct rt_properties *next)
+/* Bring the peer's values into force. */
+static void apply_values(struct rt_conn *c, struct rt_properties *next)
 {
 	rt_values_take(c, next);
 	rt_connprop_threshold(c);
-	/* If it takes no reverse Calls any more, those that wait come back. */
+	/* If the peer accepts no reverse Calls any more, fail those that wait. */
 	if (c->server && !c->theirs.reverse)
 		rt_request_fail_queued(c, -EOPNOTSUPP);
 }
 
-/* Whatever it says, the extension is what CONNPROP said. False: bad value. */
+/* Read values, except X_XCHSUPP, which only CONNPROP may set. Returns false if one is
+ * invalid. */
 static bool take_values(struct rt_conn *c, const struct wire_list *props,
 			struct rt_properties *next)
 {
@@ -185,7 +187,7 @@ static uint32_t take_init(struct rt_conn *c, const struct wire_xchar *m)
 		if (wire_subset_test(m->nochg.words, m->nochg.nwords,
 				     it.index - 1))
 			x->fixed |= bit_of(v.which);
-	apply(c, &next);
+	apply_values(c, &next);
 	rt_log(c, LOG_DEBUG, "INITXCH: peer receives %u, fixed %08x",
 	       c->theirs.recv_size, x->fixed);
 	return 0;
@@ -206,20 +208,21 @@ static uint32_t take_update(struct rt_conn *c, const struct wire_xchar *m)
 		rt_log(c, LOG_NOTICE, "UPDXCH for %s, which would not change",
 		       wire_propid_name(v.which)); /* [X8] */
 	if (m->pendclr) {
-		/* Nothing else is asked for; what it is now says how it went
-		 * (4.4). */
-		if (v.which == RDMA2_PROPID_RBSIZ && x->pending) {
-			x->pending = false;
+		/* Only the size of Receives is ever requested. Its value now shows
+		 * whether the request succeeded (4.4). */
+		if (v.which == RDMA2_PROPID_RBSIZ && x->request_pending) {
+			x->request_pending = false;
 			c->send_limit = 0;
 		} else {
 			rt_log(c, LOG_NOTICE,
 			       "UPDXCH ends a request for %s that is not open",
 			       wire_propid_name(v.which));
 		}
-	} else if (v.which == RDMA2_PROPID_RBSIZ && !x->asking && !x->pending) {
+	} else if (v.which == RDMA2_PROPID_RBSIZ && !x->request_sent &&
+		   !x->request_pending) {
 		c->send_limit = 0;
 	}
-	apply(c, &next);
+	apply_values(c, &next);
 	rt_log(c, LOG_DEBUG, "UPDXCH: %s, peer receives %u",
 	       wire_propid_name(v.which), c->theirs.recv_size);
 	return 0;
@@ -232,37 +235,37 @@ static void take_response(struct rt_conn *c, const struct wire_xchar *m)
 	bool rej = wire_subset_test(m->rej.words, m->rej.nwords, 0);
 	bool pend = wire_subset_test(m->pend.words, m->pend.nwords, 0);
 
-	if (!x->asking || m->p.xid != x->asked_xid) {
+	if (!x->request_sent || m->p.xid != x->request_xid) {
 		rt_log(c, LOG_NOTICE, "RESPXCH %08x answers no request",
 		       m->p.xid);
 		RT_COUNT(c, dropped, 1);
 		return;
 	}
-	x->asking = false;
+	x->request_sent = false;
 	if (done + rej + pend != 1) {
-		/* [X8]; and the lower size may be what it has now, so it is
-		 * kept to until the peer says another. */
+		/* [X8]: the peer may have the lower size now, so obey that until it
+		 * announces another. */
 		rt_log(c, LOG_NOTICE, "RESPXCH %08x contradicts itself",
 		       m->p.xid);
 		return;
 	}
 	if (pend) {
-		x->pending = true;
+		x->request_pending = true;
 	} else {
-		if (done) {
-			rt_values_set_recv_size(c, x->asked_for);
-		}
+		if (done)
+			rt_values_set_recv_size(c, x->requested_size);
 		c->send_limit = 0;
 	}
 	rt_connprop_threshold(c);
-	rt_log(c, LOG_DEBUG, "the peer's Receives to be %u: %s", x->asked_for,
+	rt_log(c, LOG_DEBUG, "the peer's Receives to be %u: %s",
+	       x->requested_size,
 	       rej  ? "rejected" :
 	       done ? "done" :
 		      "pending");
 }
 
-static void receive(struct rt_conn *c, struct rt_work *w,
-		    const struct rt_in *in)
+static void xchar_receive(struct rt_conn *c, struct rt_work *w,
+			  const struct rt_in *in)
 {
 	struct wire_xchar m;
 	uint32_t err = 0;
@@ -270,8 +273,8 @@ static void receive(struct rt_conn *c, struct rt_work *w,
 	wire_xchar_decode(in->buf, in->len, &m);
 	if (m.surplus)
 		RT_COUNT(c, surplus, 1);
-	if (!settled(c)) {
-		/* [M2], as what comes between MIDDLE and FINAL. */
+	if (!both_complete(c)) {
+		/* [M2]: as for messages between MIDDLE and FINAL. */
 		rt_error_code(c, m.p.xid, RDMA2_ERR_INVAL_CONT);
 		return;
 	}
@@ -296,26 +299,27 @@ static void receive(struct rt_conn *c, struct rt_work *w,
 	rt_error_code(c, m.p.xid, err);
 }
 
-static bool error(struct rt_conn *c, uint32_t xid, const struct wire_error *err)
+static bool xchar_error(struct rt_conn *c, uint32_t xid,
+			const struct wire_error *err)
 {
 	struct rt_xchar *x = xchar(c);
 
 	if (!rt_xids_contain(&x->sent, xid))
 		return false;
-	if (x->asking && xid == x->asked_xid) {
-		/* As if it had been rejected [X9]. */
-		x->asking = false;
+	if (x->request_sent && xid == x->request_xid) {
+		/* Treat the request as rejected [X9]. */
+		x->request_sent = false;
 		c->send_limit = 0;
 	}
 	if (err->code == RDMA2_ERR_INVAL_HTYPE && x->peer) {
 		rt_log(c, LOG_WARNING, "the peer refuses xcharext");
-		off(c);
+		xchar_refused(c);
 	}
 	rt_connprop_threshold(c);
 	return true;
 }
 
-/* ---- What goes -------------------------------------------------------- */
+/* ---- Sending ---------------------------------------------------------- */
 
 static bool init_due(const struct rt_conn *c)
 {
@@ -333,14 +337,15 @@ static bool ask_due(const struct rt_conn *c)
 {
 	const struct rt_xchar *x = xchar(c);
 
-	return x->peer & XCHSUPP_REQ && x->ask && !x->asking && !x->pending;
+	return x->peer & XCHSUPP_REQ && x->wanted_size && !x->request_sent &&
+	       !x->request_pending;
 }
 
-static bool due(const struct rt_conn *c)
+static bool xchar_message_due(const struct rt_conn *c)
 {
-	if (!xchar(c)->peer || !settled(c))
+	if (!xchar(c)->peer || !both_complete(c))
 		return false;
-	/* An answer that is owed, and nothing else, at the end. */
+	/* While the connection drains, only answers are sent. */
 	if (c->state != RT_OPEN)
 		return c->state == RT_DRAINING && xchar(c)->resp;
 	return xchar(c)->resp || init_due(c) || update_due(c) || ask_due(c);
@@ -359,7 +364,7 @@ static struct wire_prop number(uint32_t which, const uint32_t *value)
 	return (struct wire_prop){ which, (const uint8_t *)value, 4 };
 }
 
-/* All that we have to say, and what of it stays so (4.1). */
+/* Encode all our values, and which of them will not change (4.1). */
 static size_t encode_init(struct rt_conn *c, void *buf, uint32_t credit)
 {
 	const struct {
@@ -371,7 +376,7 @@ static size_t encode_init(struct rt_conn *c, void *buf, uint32_t credit)
 		{ RDMA2_PROPID_RSSIZ, c->ours.segment_size, true },
 		{ RDMA2_PROPID_RCSIZ, c->ours.segments, true },
 		{ RDMA2_PROPID_X_REQREMINV, rt_offers_handles(c), true },
-		/* Only a client has something to say about it (5.2.5). */
+		/* Only a client announces it (5.2.5). */
 		{ RDMA2_PROPID_BRS, c->ours.reverse, true },
 	};
 	unsigned int n = c->server ? 5 : 6, more;
@@ -385,7 +390,7 @@ static size_t encode_init(struct rt_conn *c, void *buf, uint32_t credit)
 		p[i] = number(all[i].which, &value[i]);
 		word |= (uint32_t)all[i].fixed << i;
 	}
-	/* Those of other extensions stay as they are. */
+	/* The properties of other extensions do not change. */
 	more = rt_ext_props(c, &rt_ext_xchar, &p[n], values);
 	word |= ((1u << more) - 1) << n;
 	n += more;
@@ -422,7 +427,7 @@ static size_t encode_response(struct rt_conn *c, void *buf, uint32_t credit)
 	return n;
 }
 
-/* Of ours only the size of the Receives ever changes. */
+/* Only the size of our Receives ever changes. */
 static size_t encode_update(struct rt_conn *c, void *buf, uint32_t credit)
 {
 	bool clear = rt_xchar_raise_done(c);
@@ -437,18 +442,19 @@ static size_t encode_update(struct rt_conn *c, void *buf, uint32_t credit)
 static size_t encode_request(struct rt_conn *c, void *buf, uint32_t credit)
 {
 	struct rt_xchar *x = xchar(c);
-	uint32_t value = htonl(x->ask);
+	uint32_t value = htonl(x->wanted_size);
 	struct wire_prop want = number(RDMA2_PROPID_RBSIZ, &value);
 	size_t n;
 
-	x->asked_xid = fresh_xid(c);
-	n = wire_encode_reqxch(buf, RT_HEADER_ROOM, x->asked_xid, credit, &want,
-			       1);
-	x->asking = true;
-	x->asked_for = x->ask;
-	x->ask = 0;
-	/* 3.1: a lower one is obeyed from now on. */
-	c->send_limit = x->asked_for < c->theirs.recv_size ? x->asked_for : 0;
+	x->request_xid = fresh_xid(c);
+	n = wire_encode_reqxch(buf, RT_HEADER_ROOM, x->request_xid, credit,
+			       &want, 1);
+	x->request_sent = true;
+	x->requested_size = x->wanted_size;
+	x->wanted_size = 0;
+	/* 3.1: this end obeys a lower size from now on. */
+	c->send_limit =
+		x->requested_size < c->theirs.recv_size ? x->requested_size : 0;
 	rt_connprop_threshold(c);
 	RT_COUNT(c, xchar_requests_sent, 1);
 	return n;
@@ -475,8 +481,8 @@ static bool send_next(struct rt_conn *c)
 	return true;
 }
 
-static unsigned int props(struct rt_conn *c, struct wire_prop *to, void *buf,
-			  size_t room)
+static unsigned int xchar_props(struct rt_conn *c, struct wire_prop *to,
+				void *buf, size_t room)
 {
 	uint32_t value = htonl(c->ours.xchar);
 
@@ -491,12 +497,12 @@ const struct rt_ext rt_ext_xchar = {
 	.bit = RT_EXT_XCHAR,
 	.first = RDMA2_X_INITXCH,
 	.last = RDMA2_X_UPDXCH,
-	.accepts = accepts,
-	.check = check,
-	.receive = receive,
-	.error = error,
-	.props = props,
-	.read_prop = prop,
-	.props_complete = begin,
-	.props_refused = off,
+	.accepts = xchar_accepts,
+	.check = xchar_check,
+	.receive = xchar_receive,
+	.error = xchar_error,
+	.props = xchar_props,
+	.read_prop = xchar_read_prop,
+	.props_complete = xchar_props_complete,
+	.props_refused = xchar_refused,
 };

@@ -1,15 +1,55 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * props - the properties of rtrext, section 8: what is announced here, and what
- * the peer's say of its Receives
+ * rtr_props - the properties of rtrext, section 8: whether the extension is used with a
+ * peer, and how its Receives are laid out
  *
- * Runner only.
+ * Context: the runner.
  */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
 
 #include "transport/ext/rtr/rtr.h"
+
+static bool same_layout(const struct rt_rtr_layout *a,
+			const struct rt_rtr_layout *b)
+{
+	return a->targets == b->targets && a->ngroups == b->ngroups &&
+	       !memcmp(a->group, b->group, a->ngroups * sizeof(*a->group));
+}
+
+bool rt_rtr_plan_outdated(const struct rt_conn *c, const struct rt_rtr_plan *p)
+{
+	rt_assert_strand(c);
+	return p->room != c->send_threshold ||
+	       !same_layout(&p->layout, &rtr(c)->theirs.layout);
+}
+
+void rt_rtr_update(struct rt_conn *c)
+{
+	struct rt_rtr *x = rtr(c);
+
+	rt_assert_strand(c);
+	x->peer_announced |= x->enabled && x->theirs.support;
+	x->usable = x->enabled && x->theirs.support && !x->refused &&
+		    x->refusals < RT_RTR_REFUSALS;
+	c->extensions &= ~RT_EXT_RTR;
+	if (x->usable)
+		c->extensions |= RT_EXT_RTR;
+}
+
+void rt_rtr_disable(struct rt_conn *c)
+{
+	rt_assert_strand(c);
+	if (rtr(c)->refused)
+		return;
+	if (rtr(c)->enabled)
+		rt_log(c, LOG_NOTICE, "rtrext is not used with this peer");
+	rtr(c)->refused = true;
+	rt_rtr_update(c);
+}
+
+/* ---- Properties -------------------------------------------------------- */
 
 unsigned int rt_rtr_props(struct rt_conn *c, struct wire_prop *to, void *buf,
 			  size_t room)
@@ -21,7 +61,7 @@ unsigned int rt_rtr_props(struct rt_conn *c, struct wire_prop *to, void *buf,
 	unsigned int n = 0;
 
 	rt_assert_strand(c);
-	if (!x->on)
+	if (!x->enabled)
 		return 0;
 	memcpy(at, &all, 4);
 	to[n++] = (struct wire_prop){ RDMA2_PROPID_X_RTRSUPP, at, 4 };
@@ -40,7 +80,7 @@ unsigned int rt_rtr_props(struct rt_conn *c, struct wire_prop *to, void *buf,
 	return n;
 }
 
-/* A number; none stands for the default [F1]. */
+/* Read a number. Zero length means the default [F1]. Returns false if it is invalid. */
 static bool number(const struct wire_prop *v, uint32_t dflt, uint32_t *n)
 {
 	*n = wire_prop_u32(v, dflt);
@@ -54,7 +94,7 @@ bool rt_rtr_prop(struct rt_conn *c, struct rt_properties *unused,
 	struct wire_rbstruct b;
 
 	rt_assert_strand(c);
-	if (!rtr(c)->on)
+	if (!rtr(c)->enabled)
 		return true;
 	switch (v->which) {
 	case RDMA2_PROPID_RBSIZ:
@@ -101,8 +141,7 @@ bool rt_rtr_changed(const struct rt_conn *c)
 	rt_assert_strand(c);
 	return a->support != b->support || a->reqrxlim != b->reqrxlim ||
 	       a->respsxlim != b->respsxlim || a->has_struct != b->has_struct ||
-	       a->length != b->length ||
-	       !rt_rtr_same_layout(&a->layout, &b->layout);
+	       a->length != b->length || !same_layout(&a->layout, &b->layout);
 }
 
 void rt_rtr_taken(struct rt_conn *c, struct rt_properties *next)
@@ -110,20 +149,20 @@ void rt_rtr_taken(struct rt_conn *c, struct rt_properties *next)
 	const struct rt_rtr_peer *p = &rtr(c)->next;
 
 	rt_assert_strand(c);
-	if (!rtr(c)->on)
+	if (!rtr(c)->enabled)
 		return;
 	rtr(c)->theirs = *p;
 	c->peer_recv_fixed = p->has_struct;
-	/* 8.3: the one is derived from the other, and gone with it. */
+	/* 8.3: RBSIZ follows from the structure if it was not announced. */
 	if (!p->size_given)
 		next->recv_size = p->has_struct ? p->length :
 						  WIRE_DEFAULT_INLINE;
-	/* The peer's FINAL has been here before. */
+	/* After CONNPROP_FINAL only xcharext changes properties. */
 	if (c->theirs.complete)
-		rt_rtr_use(c);
+		rt_rtr_update(c);
 }
 
-/* The plan of our group that is on its way, if there is one. */
+/* Returns the plan of the group that is being sent, or NULL. */
 static const struct rt_rtr_plan *under_way(const struct rt_conn *c)
 {
 	const struct rt_call_priv *call = rt_reply_begun(c);
@@ -140,16 +179,16 @@ void rt_rtr_resized(struct rt_conn *c)
 	const struct rt_rtr_plan *plan = under_way(c);
 
 	rt_assert_strand(c);
-	/* [R10]: of two sizes, the structure is the one not relied upon; it is
-	 * again when they agree again [R15]. */
+	/* [R10]: if the structure and RBSIZ disagree, the structure is not used, until
+	 * they agree again [R15]. */
 	if (c->theirs.complete)
 		p->layout.targets =
 			p->has_struct && p->length == c->theirs.recv_size ?
 				p->targets :
 				0;
-	/* [R15]: it goes on as its first message said, or not at all. */
+	/* [R15]: the rest of a group must be sent as its first message says. */
 	if (!plan || (plan->room <= c->send_threshold &&
-		      (!plan->nbs || !rt_rtr_moved(c, plan))))
+		      (!plan->nbs || !rt_rtr_plan_outdated(c, plan))))
 		return;
 	rt_conn_stop(c, EV_VIOLATION, -EPROTO,
 		     "the peer's Receive Buffer Size has become %u, or their "
