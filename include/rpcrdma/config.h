@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * config - settings of the transport: limits, defaults, and what they mean
+ * config - settings of the transport: their meaning, limits and defaults
  */
 #ifndef RPCRDMA_TRANSPORT_CONFIG_H
 #define RPCRDMA_TRANSPORT_CONFIG_H
@@ -19,15 +19,16 @@
 #define RT_MAX_SEGMENTS 64 /* in one header */
 #define RT_TRANSMISSIONS_MAX 16 /* of one message (rtrext) */
 
-/* Messages beyond the credit limit that are accepted and have a Receive: a peer that reads "is
- * greater than" in 4.2.1 literally sends one more ([A2]), and there is the GRANT of 4.2.1.1. */
+/* Messages in excess of the credit limit that are accepted and have a Receive: a peer
+ * that takes "is greater than" in 4.2.1 literally sends one more ([A2]), and 4.2.1.1
+ * allows a GRANT. */
 #define RT_CREDIT_BEYOND 2
-/* With one credit a peer could not send both a GRANT and a message of its own, so at least two
+/* With one credit a peer could not send both a GRANT and another message, so at least two
  * are advertised. */
 #define RT_CREDIT_MIN 2
-/* This fraction of max_memory is not for Receives, chunks and reassembly. */
+/* This fraction of max_memory is reserved: not for Receives, chunks and reassembly. */
 #define RT_POOL_RESERVE 16
-/* A Receive of rtrext: octets of the plain segment, and of each target segment. */
+/* Octets of the plain segment, and of each target segment, of a Receive of rtrext. */
 #define RT_RTR_HEAD 4096u
 #define RT_RTR_SEGMENT 4096u
 
@@ -36,13 +37,13 @@
 /*
  * Settings that are numbers, a row for each:
  *
- *	X(type, field, default, min, max, step, what)
+ * 	X(type, field, default, min, max, step, what)
  *
- * struct rt_config has the field, in which 0 stands for the default. rt_config_defaults() sets
- * it; rt_config_check() accepts min to max in multiples of step, and complains about @what.
- * Programs that read settings take the same numbers from RT_DEFAULT(), RT_MIN() and RT_MAX().
- * Sizes are octets, _ms milliseconds, _us microseconds. A default of 0 means what
- * rt_config_defaults() derives from other settings, or that the setting is off.
+ * struct rt_config has the field, in which 0 means the default. rt_config_defaults() sets
+ * it; rt_config_check() accepts min to max in multiples of step, and names the setting as
+ * @what. Programs that read settings use the same numbers by RT_DEFAULT(), RT_MIN() and
+ * RT_MAX(). Sizes are octets, _ms milliseconds, _us microseconds. A default of 0 means
+ * that rt_config_defaults() derives it from other settings, or that the setting is off.
  */
 #define RT_SETTINGS(X)                                                           \
 	/* At least RT_CREDIT_MIN are advertised in version 2. */                \
@@ -165,8 +166,8 @@ struct rt_config {
 #define RT_SETTING_FIELD(type, field, dflt, min, max, step, what) type field;
 	RT_SETTINGS(RT_SETTING_FIELD)
 #undef RT_SETTING_FIELD
-	/* Versions spoken, 1 << number each; 0: both. A client begins with the
-	 * highest and falls back, 4.3.2. */
+	/* Versions spoken, 1 << number each; 0: both. A client begins with the highest,
+	 * and falls back if the server refuses it (4.3.2). */
 	unsigned int versions;
 	unsigned int extensions; /* RT_EXT_* */
 	bool no_placement; /* rtrext without target segments */
@@ -175,7 +176,8 @@ struct rt_config {
 	bool no_remote_invalidation;
 	bool no_continuation; /* Replies: Special or REPLY_RESOURCE only */
 	bool huge_pages;
-	/* Use one Receive queue for the connections of a device, if it has one; see fab_share. */
+	/* Share one Receive queue between all connections of a device that supports it,
+	 * see fab_share(). */
 	bool share_receives;
 	enum rt_auth_policy auth; /* of the peer's host; needs rt_params.auth */
 	/* Octets that each rt_call, and each rt_request, carries for the upper layer. */
@@ -183,13 +185,13 @@ struct rt_config {
 	size_t request_user_size;
 };
 
-/* Replace each 0 that stands for a default. */
+/* Replace each 0 that means a default. */
 void rt_config_defaults(struct rt_config *cfg);
-/* Check @cfg, which has its defaults. Returns NULL if it is valid, otherwise what is wrong, as one
- * static line. */
+/* Check @cfg, after rt_config_defaults(). Returns NULL if it is valid, otherwise a static
+ * line that says what is wrong. */
 const char *rt_config_check(const struct rt_config *cfg);
-/* Returns the octets of one of a connection's first Receives, and of all of them. A client has
- * additional Receives for reverse Calls. A 0 in @cfg stands for the default. */
+/* Return the octets of one of a connection's first Receives, and of all of them. A client
+ * has additional Receives for reverse Calls. A 0 in @cfg means the default. */
 size_t rt_config_receive(const struct rt_config *cfg);
 size_t rt_config_receives(const struct rt_config *cfg, bool client);
 

@@ -13,11 +13,11 @@ struct rt_sink {
 	void *addr; /* NULL: an empty chunk, the item comes inline */
 	size_t len;
 	struct fab_mr *mr;
-	/* If the sink is not one stretch: all of its pieces, of @len octets. */
+	/* If the sink is in several pieces: all of them, @len octets together. */
 	const struct rt_piece *pieces;
 	unsigned int npieces;
-	size_t used; /* set: octets returned */
-	bool in_stream; /* set: the result is in the Reply instead */
+	size_t used; /* set by the transport: octets returned */
+	bool in_stream; /* set by the transport: the result is in the Reply instead */
 };
 
 struct rt_request {
@@ -29,11 +29,12 @@ struct rt_request {
 	unsigned int nitems;
 	struct rt_sink *sinks; /* one per eligible result, in order */
 	unsigned int nsinks;
-	size_t reply_max; /* largest reduced Reply; 0: unknown, which costs
-			   * version 1 a Reply chunk of the longest message
-			   * and those below one of 128 KiB */
-	bool once; /* must not be executed twice: if the Reply may not fit
-		    * inline, always offer a Reply chunk [D8] */
+	/* The longest reduced Reply. 0: unknown, which costs version 1 a Reply chunk of
+	 * the longest message, and a Call with `once` in version 2 one of 128 KiB. */
+	size_t reply_max;
+	/* The Call must not be executed twice: if the Reply may not fit inline, always
+	 * offer a Reply chunk [D8]. */
+	bool once;
 	/* Reverse direction: the longest Call that the client's upper layer
 	 * accepts. Chunks are used only if it exceeds the threshold [F4]. */
 	uint32_t call_max;
@@ -42,18 +43,21 @@ struct rt_request {
 	void (*done)(struct rt_request *rq); /* strand */
 
 	/*
-	 * Set when done is called. status 0: the (reduced) Reply is in reply
-	 * until rt_request_reset/free; results may have come inline although
-	 * there was a sink. -EREMOTEIO: the peer answered with RDMA2_ERROR, in
-	 * error. -ECONNRESET: the connection ended and the Call may or may not
-	 * have been executed. -EPROTO: the Reply was malformed or refused.
-	 * All others: the Call was not sent. -ENOTCONN: the connection is
-	 * ending. -EOPNOTSUPP: the client takes no reverse Calls. -EEXIST:
-	 * one of this XID is outstanding.
-	 * -E2BIG: too large, or in too many pieces, for any format that the
-	 * peer takes. -EPROTONOSUPPORT: it has refused all that could be sent,
-	 * 7.1.3. -EINVAL: a payload under 4 octets, items outside or over
-	 * each other, a sink without registration. -ENOMEM.
+	 * Set when done is called. @status is
+	 *   0                 the (reduced) Reply is in @reply until rt_request_reset()
+	 *                     or rt_request_free(); results with a sink may be in it
+	 *   -EREMOTEIO        the peer has answered by an ERROR, which is in @error
+	 *   -ECONNRESET       the connection ended; the Call may have been executed
+	 *   -EPROTO           the Reply was malformed or refused
+	 * With all others the Call was not sent:
+	 *   -ENOTCONN         the connection is ending
+	 *   -EOPNOTSUPP       the client accepts no reverse Calls
+	 *   -EEXIST           a Call with this XID is outstanding
+	 *   -E2BIG            no format that the peer accepts holds the Call
+	 *   -EPROTONOSUPPORT  the peer has refused all header types that do (7.1.3)
+	 *   -EINVAL           a payload under 4 octets, items that overlap or lie
+	 *                     outside of it, a sink without registration
+	 *   -ENOMEM
 	 */
 	int status;
 	struct wire_error error;
@@ -62,37 +66,40 @@ struct rt_request {
 	size_t reply_len;
 };
 
-/* Returns a request of the instance's free list, or NULL without memory. Context: any thread. */
+/* Returns a request, or NULL if there is no memory. Context: any thread. */
 struct rt_request *rt_request_alloc(struct rt_instance *inst);
-/* Returns the request_user_size octets, which rt_request_alloc() zeroes. */
+/* Returns the upper layer's own request_user_size octets, which rt_request_alloc()
+ * zeroes. */
 void *rt_request_user(struct rt_request *rq);
 /* Give back the buffers of the Reply. Context: any thread. */
 void rt_request_reset(struct rt_request *rq);
 void rt_request_free(struct rt_request *rq);
-/* Returns true if what has come is an RPC Reply to @rq. If not, the peer gets an ERROR (7.2.1,
- * [E8]), and the upper layer ends the request. Context: strand, in done with status 0. */
+/* Returns true if the payload received is an RPC Reply to @rq. If not, the peer gets an
+ * ERROR (7.2.1, [E8]), and the upper layer ends the request. Context: strand, in done
+ * with status 0. */
 bool rt_response_is_reply(struct rt_conn *c, const struct rt_request *rq);
-/* Send @rq. done is called exactly once, perhaps before this returns. Context: any thread. */
+/* Send @rq. done is called exactly once, perhaps before this returns. Context: any
+ * thread. */
 void rt_request_submit(struct rt_conn *c, struct rt_request *rq);
 /*
- * Hold the strand, so that rt_conn_unhold() sends together what is submitted
- * meanwhile. Returns false if another thread has the strand; then do not unhold.
- * Hold it no longer than it takes to submit. Context: any thread, but not within an
- * operation.
+ * Hold the strand, so that rt_conn_unhold() sends the requests together that are
+ * submitted meanwhile. Returns false if another thread has the strand; then do not call
+ * rt_conn_unhold(). Hold it no longer than it takes to submit. Context: any thread, but
+ * not within an operation.
  */
 bool rt_conn_hold(struct rt_conn *c);
 void rt_conn_unhold(struct rt_conn *c);
 /*
  * Returns true if this end may send a Call now. On a server the client must have
- * announced reverse-direction support and taken part in the property exchange; in
- * version 1 nothing announces it. Whether the upper layer has agreed on a back
- * channel is not known here (4.6.3 [F4], [G5]). Context: any thread.
+ * announced support of the reverse direction in its properties; in version 1 nothing
+ * announces it. Only the upper layer knows whether there is a back channel (4.6.3 [F4],
+ * [G5]). Context: any thread.
  */
 bool rt_conn_can_call(struct rt_conn *c);
 /*
- * Returns true if a Call of the peer's that is in progress may have this XID; true
- * also for some XIDs that are not in use. A server uses others for its reverse
- * Calls, because an ERROR has an XID but no direction [E1]. Context: any thread.
+ * Returns true if a Call of the peer that is in progress may have this XID, and also for
+ * some XIDs that are not in use. A server uses others for its reverse Calls, because an
+ * ERROR has an XID but no direction [E1]. Context: any thread.
  */
 bool rt_conn_xid_busy(struct rt_conn *c, uint32_t xid);
 

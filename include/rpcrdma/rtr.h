@@ -2,13 +2,13 @@
 /*
  * rtr - the octets of draft-dnoveck-nfsv4-rpcrdma-rtrext-03 on version 2
  *
- * Four header types and four properties, with the code points of [M1] and the
- * corrected XDR of [M6]. As in wire.h: pure functions, views into the message,
- * iterators over validated lists, encoders that write what they are given.
- * wire_decode() does not know these types.
+ * Four header types and four properties, with the code points of [M1] and the corrected
+ * XDR of [M6]. As in wire.h, the functions are pure, decoded messages are views into the
+ * octets, iterators go over validated lists, and encoders check nothing. wire_decode()
+ * does not know these types.
  *
- * Section numbers are those of that draft; positions ("displacements") are
- * octets of the RPC message with everything in its place.
+ * Section numbers are those of that draft. Positions ("displacements") count the octets
+ * of the whole RPC message.
  */
 #ifndef RPCRDMA_WIRE_RTR_H
 #define RPCRDMA_WIRE_RTR_H
@@ -134,14 +134,13 @@ struct wire_rbstruct {
 /*
  * wire_xmt_decode - decode and validate an XMTREQ, XMTRESP or XMTCONT
  *
- * Refused as WIRE_BAD_XDR is what is malformed (table 1 included) and what is
- * well-formed but contradicts itself, as far as one message shows it [R9]:
- * TOOSHORT and NOITEM in a request; items out of order, over each other or at
- * a displacement that is no multiple of four; ranges that end before they
- * begin or do not follow each other. What has a code of REPTERR (counts,
- * numbers, offsets, pslen) is the caller's to look at. WIRE_SHORT and
- * WIRE_VERSION as wire_decode(), WIRE_BAD_HTYPE for other types. Without
- * WIRE_OK only m->p is set.
+ * Returns WIRE_BAD_XDR for a malformed message (table 1 included), and for one that
+ * contradicts itself [R9]: TOOSHORT or NOITEM in a request; items that are out of order,
+ * overlap, or have a displacement that is no multiple of four; ranges that end before
+ * they begin or do not follow each other. The caller checks what has a code of REPTERR
+ * (counts, numbers, offsets, pslen). Returns WIRE_SHORT and WIRE_VERSION as
+ * wire_decode(), WIRE_BAD_HTYPE for other types. Unless it returns WIRE_OK, only m->p is
+ * set.
  */
 enum wire_status wire_xmt_decode(const void *buf, size_t len,
 				 struct wire_xmt *m);
@@ -149,15 +148,15 @@ enum wire_status wire_xmt_decode(const void *buf, size_t len,
 enum wire_status wire_repterr_decode(const void *buf, size_t len,
 				     struct wire_repterr *r);
 /*
- * The value of X_RBSTRUCT: @len octets. False if it is malformed or if its
- * length is not the sum of its segments [R10].
+ * Decode the value of X_RBSTRUCT. Returns false if it is malformed or if its length is
+ * not the sum of its segments [R10].
  */
 bool wire_rbstruct_decode(const void *data, size_t len,
 			  struct wire_rbstruct *b);
 
 bool wire_xitem_next(const struct wire_list *items, struct wire_iter *it,
 		     struct wire_xitem *item);
-/* Number @i, under item->nbsnum, of its target buffer segments. */
+/* Returns number @i, less than item->nbsnum, of the item's target buffer segments. */
 uint32_t wire_bsnum(const struct wire_xitem *item, uint32_t i);
 bool wire_rsdset_next(const struct wire_list *rsd, struct wire_iter *it,
 		      struct wire_rsdset *set);
@@ -203,7 +202,7 @@ struct wire_xmt_desc {
 	uint32_t pslen;
 };
 
-/* The header's length, or 0 if it does not fit. */
+/* Encode a header. Return its length, or 0 if it does not fit. */
 size_t wire_encode_xmtreq(void *buf, size_t size, uint32_t xid, uint32_t credit,
 			  const struct wire_xmt_desc *d);
 size_t wire_encode_xmtresp(void *buf, size_t size, uint32_t xid,
@@ -218,12 +217,12 @@ size_t wire_encode_repterr(void *buf, size_t size, uint32_t credit,
 size_t wire_encode_rbstruct(void *buf, size_t size, uint32_t length,
 			    const struct wire_rbgroup *g, uint32_t count);
 
-/* What wire_encode_xmtreq() or _xmtresp() would return. */
+/* Return what wire_encode_xmtreq() or wire_encode_xmtresp() would. */
 size_t wire_xmtreq_len(const struct wire_xmt_desc *d);
 size_t wire_xmtresp_len(const struct wire_xmt_desc *d);
 #define WIRE_XMTCONT_LEN (WIRE_PREFIX_LEN + 12)
 
-/* A name for logs: never NULL; "?" for the unknown. */
+/* Returns a name for logs, "?" for an unknown code. */
 const char *wire_optrerr_name(uint32_t code);
 
 #endif /* RPCRDMA_WIRE_RTR_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stats - what connections and instances count, and the state that they show
+ * stats - the counters and the visible state of connections and instances
  */
 #ifndef RPCRDMA_TRANSPORT_STATS_H
 #define RPCRDMA_TRANSPORT_STATS_H
@@ -101,21 +101,21 @@ struct rt_properties {
 struct rt_conn_info {
 	uint64_t id; /* unique in the instance */
 	bool server;
-	unsigned int poller; /* that runs it */
+	unsigned int poller; /* the number of the poller that runs it */
 	const char *state;
 	unsigned int version; /* 0: not yet decided */
 	unsigned int extensions; /* RT_EXT_* that both ends have */
 	struct sockaddr_storage local, peer;
 	char peer_name[64]; /* "192.0.2.1:1234", "[2001:db8::1]:1234" */
-	bool crc; /* of the fabric's own, such as iWARP's */
+	bool crc; /* the fabric has a checksum, such as iWARP's */
 	struct rt_properties ours, theirs;
 	uint32_t sent, received; /* message counts, 4.2.1 */
 	uint32_t credit_limit; /* Received credits */
 	uint32_t advertised; /* Advertised credits */
 	uint32_t call_inline, reply_inline; /* thresholds */
 	unsigned int calls_in_progress, requests_outstanding;
-	/* Calls that were delivered and whose Replies the peer has not got. After the
-	 * end these are the Calls that it may send again on another connection. */
+	/* Calls that were delivered and whose Replies have not been sent. After the end
+	 * the peer may send them again on another connection. */
 	unsigned int calls_unanswered;
 	char auth_peer[RT_AUTH_TEXT]; /* by host authentication; or "" */
 	struct rt_stats stats;
@@ -132,17 +132,17 @@ struct rt_totals {
 	unsigned int connections;
 	uint64_t accepted;
 	uint64_t refused; /* at their start, or for their version */
-	/* Connections that ended before RDMA began: the peer was no RDMA client, too
-	 * slow, or one of too many at once. */
+	/* Connections that ended before RDMA began: the peer was no RDMA client, or too
+	 * slow, or there were too many at once. */
 	uint64_t failed_starts;
 };
 /* Context: any thread. */
 void rt_totals(struct rt_instance *inst, struct rt_totals *out);
-/* Call @fn for each connection. It is called with the instance's connection lock held. */
+/* Call @fn for each connection, while the instance's lock is held. */
 void rt_for_each_conn(struct rt_instance *inst,
 		      void (*fn)(const struct rt_conn_info *info, void *arg),
 		      void *arg);
-/* Set @info, whose fields may be of different moments. Context: any thread. */
+/* Set @info. Its fields may have been read at different times. Context: any thread. */
 void rt_conn_info(struct rt_conn *c, struct rt_conn_info *info);
 
 #endif /* RPCRDMA_TRANSPORT_STATS_H */

@@ -2,11 +2,10 @@
 /*
  * xchar - the octets of draft-dnoveck-nfsv4-rpcrdma-xcharext-02 on version 2
  *
- * Four header types and two properties, with the code points of [M1] and the
- * corrected XDR of [M6]. As in wire.h: pure functions, views into the message,
- * encoders that write what they are given. wire_decode() does not know these
- * types. What the draft calls an xcharval is a property, with the identifiers
- * of version 2 [M3].
+ * Four header types and two properties, with the code points of [M1] and the corrected
+ * XDR of [M6]. As in wire.h, the functions are pure, decoded messages are views into the
+ * octets, and encoders check nothing. wire_decode() does not know these types. The
+ * draft's xcharval is a property, with the identifiers of version 2 [M3].
  *
  * Section numbers are those of that draft.
  */
@@ -38,7 +37,7 @@ struct wire_subset {
 	uint32_t nwords;
 };
 
-/* A decoded message; the fields that its type has. */
+/* A decoded message, with the fields of its type. */
 struct wire_xchar {
 	struct wire_prefix p;
 	struct wire_list props; /* INITXCH, REQXCH; UPDXCH: one */
@@ -49,22 +48,24 @@ struct wire_xchar {
 };
 
 /*
- * WIRE_BAD_HTYPE: none of the four. A value that does not fit its type is
- * WIRE_BAD_PROPVAL, whatever else is wrong WIRE_BAD_XDR [X4], [E2]. On anything
- * but WIRE_SHORT x->p is valid; without WIRE_OK all else is zero.
+ * Returns WIRE_BAD_HTYPE for a type that is none of the four; WIRE_BAD_PROPVAL for a
+ * value that does not fit its property; WIRE_BAD_XDR for all other faults [X4], [E2].
+ * x->p is valid unless it returns WIRE_SHORT; everything else is zero unless it returns
+ * WIRE_OK.
  */
 enum wire_status wire_xchar_decode(const void *buf, size_t len,
 				   struct wire_xchar *x);
 
-/* Is the value of X_XCHSUPP or X_REQREMINV one of its type? True for others. */
+/* Returns false if the property is X_XCHSUPP or X_REQREMINV and its value does not
+ * fit. */
 bool wire_xchar_prop_ok(const struct wire_prop *p);
 
-/* Header and all, as the encoders of wire.h: its length, or 0. */
 struct wire_subset_desc {
 	const uint32_t *words;
 	uint32_t nwords;
 };
 
+/* Encode a message. Return its length, or 0 if it does not fit. */
 size_t wire_encode_initxch(void *buf, size_t size, uint32_t xid,
 			   uint32_t credit, const struct wire_prop *start,
 			   uint32_t count,
