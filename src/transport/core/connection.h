@@ -204,7 +204,8 @@ struct rt_instance {
 	void *ext[RT_SLOTS];
 	/* Why version 1 is not spoken although config.versions has it; or NULL. */
 	const char *no_version1;
-	size_t call_room, request_room;
+	size_t call_room,
+		request_room; /* octets of an extension in each Call, request */
 	struct fab_domain *dom;
 	bool own_domain;
 	bool bound; /* connections run within rt_run() alone */

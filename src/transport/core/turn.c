@@ -109,12 +109,6 @@ static void fabric_ended(struct rt_conn *c)
 	fab_conn_destroy_deferred(fab, fabric_gone, c);
 }
 
-static void disconnect(struct rt_conn *c, bool abort)
-{
-	if (c->fab)
-		fab_disconnect(c->fab, abort);
-}
-
 static void apply_effect(struct rt_conn *c, enum rt_effect e)
 {
 	const struct rt_config *cfg = &c->inst->cfg;
@@ -124,7 +118,8 @@ static void apply_effect(struct rt_conn *c, enum rt_effect e)
 		return;
 	case RT_DO_DISCONNECT:
 	case RT_DO_ABORT:
-		disconnect(c, e == RT_DO_ABORT);
+		if (c->fab)
+			fab_disconnect(c->fab, e == RT_DO_ABORT);
 		return;
 	case RT_DO_DOWN:
 		fabric_ended(c);

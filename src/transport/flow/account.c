@@ -291,12 +291,6 @@ static unsigned int unauthenticated_max(const struct rt_instance *inst)
 	return MAX(inst->cfg.max_connections / 4, UNAUTHENTICATED_MIN);
 }
 
-void rt_unauthenticated_init(struct rt_conn *c)
-{
-	rt_assert_strand(c);
-	CDS_INIT_LIST_HEAD(&c->flow.unauthenticated_link);
-}
-
 void rt_unauthenticated_join(struct rt_conn *c)
 {
 	struct rt_instance *inst = c->inst;

@@ -195,7 +195,6 @@ bool rt_replies_over_limit(struct rt_conn *c, unsigned int others);
 const char *rt_replies_limit_text(struct rt_conn *c);
 
 /* account.c: connections that are not authenticated */
-void rt_unauthenticated_init(struct rt_conn *c);
 /* Server: count a connection whose peer may authenticate itself. */
 void rt_unauthenticated_join(struct rt_conn *c);
 /* The exchange has an outcome, or the connection has ended. */

@@ -48,18 +48,17 @@ void rt_send_work(struct rt_conn *c, struct rt_work *w, size_t hlen)
 	probe_sent(c, w, hlen);
 }
 
-static bool post_grant(struct rt_conn *c)
+static void post_grant(struct rt_conn *c)
 {
 	struct rt_work *w = rt_send_get(c);
 	size_t n;
 
 	if (!w)
-		return false;
+		return;
 	n = wire_encode_grant(w->buf->addr, RT_HEADER_ROOM,
 			      c->v->credit_word(c, RT_OUT_CONTROL));
 	rt_send_work(c, w, n);
 	RT_COUNT(c, grants_sent, 1);
-	return true;
 }
 
 static bool may_call(const struct rt_conn *c)
@@ -196,7 +195,7 @@ static int flow_init(struct rt_conn *c)
 	CDS_INIT_LIST_HEAD(&c->reply_queue);
 	CDS_INIT_LIST_HEAD(&c->call_queue);
 	CDS_INIT_LIST_HEAD(&c->flow.posted);
-	rt_unauthenticated_init(c);
+	CDS_INIT_LIST_HEAD(&c->flow.unauthenticated_link);
 	return 0;
 }
 

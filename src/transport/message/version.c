@@ -80,12 +80,6 @@ static void remember_version1_server(struct rt_conn *c)
 	pthread_mutex_unlock(&inst->lock);
 }
 
-static void version2_answered(struct rt_conn *c)
-{
-	c->unanswered = false;
-	forget_version1_server(c);
-}
-
 /* If a server has refused the client's version, and not closed the connection itself,
  * give that as the reason of the end. */
 static void explain_refusal(struct rt_conn *c)
@@ -409,7 +403,8 @@ static void message_effect(struct rt_conn *c, enum rt_effect e)
 	case RT_DO_FIRST:
 		if (c->server)
 			return;
-		version2_answered(c);
+		c->unanswered = false;
+		forget_version1_server(c);
 		if (!c->props_held)
 			c->state_deadline = rt_now_ms() + RT_SETTLE_MS;
 		return;
@@ -447,11 +442,6 @@ static void message_connected(struct rt_conn *c, const void *priv, size_t len)
 	rt_event(c, !c->server && c->v == &rt_version1 ? EV_VERSION1 : EV_UP);
 }
 
-static void message_disconnected(struct rt_conn *c)
-{
-	version_ended(c);
-}
-
 const struct rt_part rt_part_message = {
 	.prepare = message_prepare,
 	.init = message_init,
@@ -460,5 +450,5 @@ const struct rt_part rt_part_message = {
 	.connected = message_connected,
 	.effect = message_effect,
 	.fill_info = message_fill_info,
-	.disconnected = message_disconnected,
+	.disconnected = version_ended,
 };

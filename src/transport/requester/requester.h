@@ -110,12 +110,6 @@ static inline bool rt_requests_any(const struct rt_conn *c)
 	return c->req.requests.next != &c->req.requests;
 }
 
-/* Reserve @n octets in each request for a format. Called before the first connection. */
-static inline void rt_request_room_want(struct rt_instance *inst, size_t n)
-{
-	inst->request_room = n;
-}
-
 static inline size_t rt_request_size(const struct rt_instance *inst)
 {
 	return sizeof(struct rt_request_priv) +

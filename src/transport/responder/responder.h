@@ -128,12 +128,6 @@ static inline void rt_executing_add(struct rt_conn *c, int n)
 			      memory_order_relaxed);
 }
 
-/* Reserve @n octets in each Call for a format. Called before the first connection. */
-static inline void rt_call_room_want(struct rt_instance *inst, size_t n)
-{
-	inst->call_room = n;
-}
-
 static inline size_t rt_call_size(const struct rt_instance *inst)
 {
 	return sizeof(struct rt_call_priv) +

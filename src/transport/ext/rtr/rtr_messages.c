@@ -142,8 +142,8 @@ static int rtr_init(struct rt_conn *c)
 
 static int rtr_prepare(struct rt_instance *inst, const struct rt_params *p)
 {
-	rt_call_room_want(inst, sizeof(struct rt_rtr_in));
-	rt_request_room_want(inst, sizeof(struct rt_rtr_out));
+	inst->call_room = sizeof(struct rt_rtr_in);
+	inst->request_room = sizeof(struct rt_rtr_out);
 	return 0;
 }
 
