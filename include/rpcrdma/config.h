@@ -177,7 +177,7 @@ struct rt_config {
 	bool no_continuation; /* Replies: Special or REPLY_RESOURCE only */
 	bool huge_pages;
 	/* Share one Receive queue between all connections of a device that supports it,
-	 * see fab_share(). */
+	 * see fab_srq_enable(). */
 	bool share_receives;
 	enum rt_auth_policy auth; /* of the peer's host; needs rt_params.auth */
 	/* Octets that each rt_call, and each rt_request, carries for the upper layer. */

@@ -24,7 +24,7 @@
  *
  *   The functions of one fab_conn must be called by one thread at a time ("the
  *   runner"), which the caller must ensure (the transport has a strand per
- *   connection). The exceptions, callable from any thread, are fab_kick() and
+ *   connection). The exceptions, callable from any thread, are fab_conn_schedule() and
  *   the ready callback itself, which the poller thread makes at any time and
  *   which must only arrange for the runner to call fab_poll().
  *   Any thread may call registration, domain and pool functions.
@@ -37,7 +37,7 @@
  *   an error. So a domain has its own threads: the thread that opened it, and
  *   those that it or others of them have created, as long as they keep their
  *   credentials. Only these may call the functions of pollers, listeners and
- *   connections. Any other thread is foreign. It may still call fab_kick(),
+ *   connections. Any other thread is foreign. It may still call fab_conn_schedule(),
  *   fab_poller_wake(), fab_domain_limits(), fab_domain_close(), registration
  *   and the pool, which do not write to these files. An upper layer with
  *   foreign threads must run its connections only in fab_poller_run().
@@ -61,7 +61,7 @@
  * Shared Receives
  *
  *   A Receive is a promise to take a message, and the memory for it.
- *   fab_share() separates the two: the caller posts Receives without memory,
+ *   fab_srq_enable() separates the two: the caller posts Receives without memory,
  *   one for each message that this connection may get, and the provider has
  *   common memory for the messages of all connections, if the device has a
  *   queue for it. A completed Receive names the memory that its message is in.
@@ -158,7 +158,7 @@ const struct fab_limits *fab_domain_limits(const struct fab_domain *dom);
 /*
  * Shared Receives: where their memory comes from, and how much there is of it.
  */
-struct fab_share {
+struct fab_srq_params {
 	size_t size; /* octets of each; no Receive is longer */
 	unsigned int each; /* Receives of one connection, at most */
 	/*
@@ -174,8 +174,8 @@ struct fab_share {
 	 * @sge and returns what names it, or NULL: there is none. And give it
 	 * back. Any thread, with locks of the provider's held.
 	 */
-	void *(*take)(void *ctx, struct fab_sge *sge);
-	void (*give)(void *ctx, void *memory);
+	void *(*alloc)(void *ctx, struct fab_sge *sge);
+	void (*free)(void *ctx, void *memory);
 	void *ctx;
 };
 
@@ -185,9 +185,9 @@ struct fab_share {
  * 0; -EINVAL, -EBUSY: done before, -EOPNOTSUPP: the provider cannot, nothing
  * has changed.
  */
-int fab_share(struct fab_domain *dom, const struct fab_share *share);
+int fab_srq_enable(struct fab_domain *dom, const struct fab_srq_params *share);
 
-struct fab_share_stats {
+struct fab_srq_stats {
 	unsigned int queues; /* shared ones of devices */
 	unsigned int connections; /* that share one */
 	uint64_t promised; /* Receives of those connections */
@@ -195,7 +195,7 @@ struct fab_share_stats {
 	uint64_t low; /* how often a queue was nearly empty */
 };
 /* Any thread. Zeros where nothing is shared. */
-void fab_share_stats(struct fab_domain *dom, struct fab_share_stats *out);
+void fab_srq_stats(struct fab_domain *dom, struct fab_srq_stats *out);
 
 /* ---- Poller ---------------------------------------------------------- */
 
@@ -248,7 +248,7 @@ int fab_expose(struct fab_conn *c, struct fab_mr *mr, void *addr, size_t len,
  * follows, with @user, or FAB_WC_DISCONNECTED; until then the memory must be
  * used for nothing else. A handle that the peer has invalidated is already
  * closed: then does nothing. If it cannot be closed the connection ends, and
- * the memory is kept, see fab_mr_keep().
+ * the memory is kept, see fab_mr_quarantine().
  */
 bool fab_unexpose(struct fab_conn *c, uint32_t handle, void *user);
 
@@ -258,8 +258,8 @@ bool fab_unexpose(struct fab_conn *c, uint32_t handle, void *user);
  * what is kept, until the whole of @mr is deregistered: the pool does not. Any
  * thread.
  */
-void fab_mr_keep(struct fab_mr *mr, const void *addr, size_t len);
-bool fab_mr_kept(const struct fab_mr *mr, const void *addr, size_t len);
+void fab_mr_quarantine(struct fab_mr *mr, const void *addr, size_t len);
+bool fab_mr_quarantined(const struct fab_mr *mr, const void *addr, size_t len);
 
 /* ---- Work requests --------------------------------------------------- */
 
@@ -293,7 +293,7 @@ enum fab_status {
  * is complete, or FAB_WC_DISCONNECTED. Flushed requests all give completions.
  * Sends and Writes are performed and completed in the order posted; Reads
  * may be passed by later ones. More Reads than the depth allows wait inside.
- * A Receive has one sge; with fab_share() that has a length only.
+ * A Receive has one sge; with fab_srq_enable() that has a length only.
  */
 struct fab_wr {
 	struct fab_wr *next; /* chain for posting; then the provider's */
@@ -334,7 +334,7 @@ struct fab_wc {
 	void *user; /* CLOSED */
 	size_t len; /* Receive: octets received */
 	/* Receive without memory of its own, FAB_OK: what the message is in,
-	 * as fab_share.take() named it. The caller's from now on. */
+	 * as fab_srq_params.alloc() named it. The caller's from now on. */
 	void *memory;
 	bool invalidated; /* Receive: came with invalidate, of @inv_handle */
 	uint32_t inv_handle;
@@ -357,18 +357,18 @@ struct fab_wc {
 /* Up to @n completions; 0: nothing now, ready will be called. */
 int fab_poll(struct fab_conn *c, struct fab_wc *wc, int n);
 /* Have the poller call ready for this connection soon. Any thread. */
-void fab_kick(struct fab_conn *c);
+void fab_conn_schedule(struct fab_conn *c);
 /*
  * With @quiet, ready need not be called for what comes, until this is called
  * without: then it is called for what has come meanwhile. For the end it is called
  * all the same. The runner calls it, when it will not look for a while.
  */
-void fab_quiet(struct fab_conn *c, bool quiet);
+void fab_conn_mask(struct fab_conn *c, bool quiet);
 /*
  * Nothing has come or gone for a while: give back what memory is only of use
  * when something does. The runner calls it; it never fails.
  */
-void fab_rest(struct fab_conn *c);
+void fab_conn_trim(struct fab_conn *c);
 /*
  * The peer has been of use: further connections of its host do not wait behind
  * those of hosts that nobody knows (pace.h). The runner calls it.
@@ -493,7 +493,7 @@ struct fab_domain {
 	const struct fab_ops *ops;
 	struct fab_limits limits;
 	struct fab_domain_params params;
-	struct fab_share share; /* .take: NULL if nothing is shared */
+	struct fab_srq_params srq; /* .alloc: NULL if nothing is shared */
 	struct base_known known;
 	/* Of who wanted to connect: those of whom no fab_request_fn heard. */
 	_Atomic uint64_t failed_starts;
@@ -518,7 +518,7 @@ struct fab_mr {
 	struct fab_domain *dom;
 	void *addr;
 	size_t len;
-	struct base_stack kept; /* of struct fab_kept, fab_mr_keep() */
+	struct base_stack kept; /* of struct fab_kept, fab_mr_quarantine() */
 	atomic_bool all_kept;
 };
 
@@ -529,7 +529,7 @@ struct fab_ops {
 			   struct fab_domain **);
 	void (*domain_close)(struct fab_domain *);
 	/* NULL: it has none; else fab_post_recv() may come without memory. */
-	void (*share_stats)(struct fab_domain *, struct fab_share_stats *);
+	void (*srq_stats)(struct fab_domain *, struct fab_srq_stats *);
 	bool (*owns)(const struct sockaddr *); /* NULL: any */
 	int (*poller_create)(struct fab_domain *, struct fab_poller **);
 	void (*poller_destroy)(struct fab_poller *);
@@ -543,9 +543,9 @@ struct fab_ops {
 	int (*post)(struct fab_conn *, struct fab_wr *);
 	int (*post_recv)(struct fab_conn *, struct fab_wr *);
 	int (*poll)(struct fab_conn *, struct fab_wc *, int);
-	void (*kick)(struct fab_conn *);
-	void (*quiet)(struct fab_conn *, bool); /* NULL: it always tells */
-	void (*rest)(struct fab_conn *); /* NULL: it holds nothing */
+	void (*schedule)(struct fab_conn *);
+	void (*mask)(struct fab_conn *, bool); /* NULL: it always tells */
+	void (*trim)(struct fab_conn *); /* NULL: it holds nothing */
 	int (*listen)(struct fab_poller *, const struct sockaddr *, socklen_t,
 		      fab_request_fn, void *, struct fab_listener **);
 	void (*listener_addr)(const struct fab_listener *,
@@ -568,5 +568,8 @@ struct fab_ops {
 	void (*conn_info)(const struct fab_conn *, struct fab_conn_info *);
 	void (*conn_counters)(const struct fab_conn *, struct fab_counters *);
 };
+
+/* The providers, if they are built in. */
+extern const struct fab_ops fab_iwarp_ops, fab_verbs_ops;
 
 #endif /* RPCRDMA_FABRIC_H */

@@ -81,14 +81,14 @@ size_t fab_pool_size(const struct fab_pool *pool, size_t size);
 const struct fab_limits *fab_pool_limits(const struct fab_pool *pool);
 /* Is next to nothing to spare? */
 bool fab_pool_short(struct fab_pool *pool);
-/* Give back; NULL is allowed. What is kept, fab_mr_keep(), is never given out
+/* Give back; NULL is allowed. What is kept, fab_mr_quarantine(), is never given out
  * again, nor is its slab. */
 void fab_pool_put(struct fab_buf *buf);
 /*
  * Have shared Receives, of the domain that the pool is of, take their memory
  * from it: sets the last three of @share. What names it is the buffer.
  */
-void fab_pool_lend(struct fab_pool *pool, struct fab_share *share);
+void fab_pool_srq_memory(struct fab_pool *pool, struct fab_srq_params *share);
 void fab_pool_get_stats(struct fab_pool *pool, struct fab_pool_stats *out);
 
 #endif /* RPCRDMA_FABRIC_POOL_H */

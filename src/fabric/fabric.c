@@ -15,13 +15,7 @@
 
 #include "base/addr.h"
 #include "rpcrdma/fabric.h"
-#include "fabric/provider/kept.h"
-#ifdef FAB_HAVE_IWARP
-#include "fabric/iwarp/iwarp.h"
-#endif
-#ifdef FAB_HAVE_VERBS
-#include "fabric/verbs/verbs.h"
-#endif
+#include "fabric/provider/provider.h"
 
 #define FAB_DEFAULT_STARTUP_MS 10000
 #define FAB_DEFAULT_MAX_STARTUP 256
@@ -86,24 +80,24 @@ const struct fab_limits *fab_domain_limits(const struct fab_domain *dom)
 	return &dom->limits;
 }
 
-int fab_share(struct fab_domain *dom, const struct fab_share *share)
+int fab_srq_enable(struct fab_domain *dom, const struct fab_srq_params *share)
 {
-	if (!dom || !share || !share->size || !share->each || !share->take ||
-	    !share->give || share->size > dom->limits.max_message)
+	if (!dom || !share || !share->size || !share->each || !share->alloc ||
+	    !share->free || share->size > dom->limits.max_message)
 		return -EINVAL;
-	if (!dom->ops->share_stats)
+	if (!dom->ops->srq_stats)
 		return -EOPNOTSUPP;
-	if (dom->share.take)
+	if (dom->srq.alloc)
 		return -EBUSY;
-	dom->share = *share;
+	dom->srq = *share;
 	return 0;
 }
 
-void fab_share_stats(struct fab_domain *dom, struct fab_share_stats *out)
+void fab_srq_stats(struct fab_domain *dom, struct fab_srq_stats *out)
 {
 	memset(out, 0, sizeof(*out));
-	if (dom->share.take)
-		dom->ops->share_stats(dom, out);
+	if (dom->srq.alloc)
+		dom->ops->srq_stats(dom, out);
 }
 
 /* ---- Poller ---------------------------------------------------------- */
@@ -168,7 +162,7 @@ bool fab_dereg(struct fab_mr *mr)
 {
 	if (!mr)
 		return true;
-	fab_mr_forget(mr);
+	fab_mr_unquarantine(mr);
 	return mr->dom->ops->dereg(mr);
 }
 
@@ -247,9 +241,9 @@ static bool recv_valid(const struct fab_domain *dom, const struct fab_wr *wr)
 {
 	if (wr->op != FAB_RECV || wr->nsge != 1 || !wr->sge)
 		return false;
-	if (dom->share.take)
+	if (dom->srq.alloc)
 		return !wr->sge->addr && !wr->sge->mr &&
-		       wr->sge->len <= dom->share.size;
+		       wr->sge->len <= dom->srq.size;
 	return wr_valid(dom, wr);
 }
 
@@ -272,21 +266,21 @@ int fab_poll(struct fab_conn *c, struct fab_wc *wc, int n)
 	return c->ops->poll(c, wc, n);
 }
 
-void fab_kick(struct fab_conn *c)
+void fab_conn_schedule(struct fab_conn *c)
 {
-	c->ops->kick(c);
+	c->ops->schedule(c);
 }
 
-void fab_quiet(struct fab_conn *c, bool quiet)
+void fab_conn_mask(struct fab_conn *c, bool quiet)
 {
-	if (c->ops->quiet)
-		c->ops->quiet(c, quiet);
+	if (c->ops->mask)
+		c->ops->mask(c, quiet);
 }
 
-void fab_rest(struct fab_conn *c)
+void fab_conn_trim(struct fab_conn *c)
 {
-	if (c->ops->rest)
-		c->ops->rest(c);
+	if (c->ops->trim)
+		c->ops->trim(c);
 }
 
 void fab_conn_vouch(struct fab_conn *c)

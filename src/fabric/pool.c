@@ -131,7 +131,7 @@ size_t fab_pool_promised(const struct fab_pool *pool)
 	return pool->promised;
 }
 
-static struct fab_buf *get(struct fab_pool *pool, size_t size, bool spare)
+static struct fab_buf *pool_get(struct fab_pool *pool, size_t size, bool spare)
 {
 	size_t limit = pool->limit;
 	struct fab_buf *b = NULL;
@@ -172,16 +172,16 @@ static struct fab_buf *get(struct fab_pool *pool, size_t size, bool spare)
 
 struct fab_buf *fab_pool_get(struct fab_pool *pool, size_t size)
 {
-	return get(pool, size, false);
+	return pool_get(pool, size, false);
 }
 
 struct fab_buf *fab_pool_get_spare(struct fab_pool *pool, size_t size)
 {
-	return get(pool, size, true);
+	return pool_get(pool, size, true);
 }
 
 /* Keep lock held. */
-static struct fab_buf *kept_pop(struct fab_pool *pool)
+static struct fab_buf *promised_pop(struct fab_pool *pool)
 {
 	struct fab_buf *b = pool->kept;
 
@@ -193,7 +193,7 @@ static struct fab_buf *kept_pop(struct fab_pool *pool)
 }
 
 /* Keep lock held. */
-static void kept_push(struct fab_pool *pool, struct fab_buf *b)
+static void promised_push(struct fab_pool *pool, struct fab_buf *b)
 {
 	ASAN_POISON_MEMORY_REGION(b->addr, b->size);
 	b->next = pool->kept;
@@ -201,7 +201,7 @@ static void kept_push(struct fab_pool *pool, struct fab_buf *b)
 }
 
 /* Back to what is kept, unless that need not be any more. */
-static bool keep(struct fab_pool *pool, struct pool_buf *pb)
+static bool promise_return(struct fab_pool *pool, struct pool_buf *pb)
 {
 	bool kept;
 
@@ -209,7 +209,7 @@ static bool keep(struct fab_pool *pool, struct pool_buf *pb)
 	pthread_mutex_lock(&pool->keep);
 	kept = !pool->owed;
 	if (kept)
-		kept_push(pool, &pb->b);
+		promised_push(pool, &pb->b);
 	else
 		pool->owed--;
 	pthread_mutex_unlock(&pool->keep);
@@ -217,7 +217,7 @@ static bool keep(struct fab_pool *pool, struct pool_buf *pb)
 }
 
 /* Take another one for it, now or when it is asked for. */
-static void replace(struct fab_pool *pool)
+static void promise_replace(struct fab_pool *pool)
 {
 	struct fab_buf *b;
 	bool owed;
@@ -235,7 +235,7 @@ static void replace(struct fab_pool *pool)
 	pthread_mutex_lock(&pool->keep);
 	if (pool->missing) {
 		pool->missing--;
-		kept_push(pool, b);
+		promised_push(pool, b);
 		b = NULL;
 	}
 	pthread_mutex_unlock(&pool->keep);
@@ -252,7 +252,7 @@ bool fab_pool_promise(struct fab_pool *pool, unsigned int n)
 			return false;
 		}
 		pthread_mutex_lock(&pool->keep);
-		kept_push(pool, b);
+		promised_push(pool, b);
 		pthread_mutex_unlock(&pool->keep);
 	}
 	return true;
@@ -264,7 +264,7 @@ void fab_pool_release(struct fab_pool *pool, unsigned int n)
 		struct fab_buf *b;
 
 		pthread_mutex_lock(&pool->keep);
-		b = kept_pop(pool);
+		b = promised_pop(pool);
 		if (!b && pool->missing)
 			pool->missing--;
 		else if (!b)
@@ -280,7 +280,7 @@ struct fab_buf *fab_pool_get_promised(struct fab_pool *pool)
 	bool missing;
 
 	pthread_mutex_lock(&pool->keep);
-	b = kept_pop(pool);
+	b = promised_pop(pool);
 	missing = !b && pool->missing;
 	if (missing)
 		pool->missing--;
@@ -317,9 +317,9 @@ void fab_pool_put(struct fab_buf *buf)
 	assert(pb->in_use);
 	pool = buf->pool;
 	/* A device may still write there. */
-	lost = fab_mr_kept(buf->mr, buf->addr, buf->size);
+	lost = fab_mr_quarantined(buf->mr, buf->addr, buf->size);
 	promised = pb->promised;
-	if (promised && !lost && keep(pool, pb))
+	if (promised && !lost && promise_return(pool, pb))
 		return;
 	pb->promised = false;
 	pb->in_use = false;
@@ -329,7 +329,7 @@ void fab_pool_put(struct fab_buf *buf)
 	ASAN_POISON_MEMORY_REGION(buf->addr, buf->size);
 	if (lost) {
 		if (promised)
-			replace(pool);
+			promise_replace(pool);
 		return;
 	}
 	s = &pool->shards[buf->klass][own_shard()];
@@ -338,25 +338,25 @@ void fab_pool_put(struct fab_buf *buf)
 	pthread_mutex_unlock(&s->lock);
 }
 
-static void *lend(void *ctx, struct fab_sge *sge)
+static void *recv_alloc(void *ctx, struct fab_sge *sge)
 {
 	struct fab_pool *pool = ctx;
-	struct fab_buf *b = fab_pool_get(pool, pool->dom->share.size);
+	struct fab_buf *b = fab_pool_get(pool, pool->dom->srq.size);
 
 	if (b)
 		*sge = (struct fab_sge){ b->addr, b->size, b->mr };
 	return b;
 }
 
-static void take_back(void *ctx, void *memory)
+static void recv_free(void *ctx, void *memory)
 {
 	fab_pool_put(memory);
 }
 
-void fab_pool_lend(struct fab_pool *pool, struct fab_share *share)
+void fab_pool_srq_memory(struct fab_pool *pool, struct fab_srq_params *share)
 {
-	share->take = lend;
-	share->give = take_back;
+	share->alloc = recv_alloc;
+	share->free = recv_free;
 	share->ctx = pool;
 }
 

@@ -232,7 +232,7 @@ void stats_json(FILE *f, const struct stats_source *src)
 {
 	struct put_conns pc = { .f = f, .comma = "" };
 	struct fab_pool_stats pool;
-	struct fab_share_stats shared;
+	struct fab_srq_stats shared;
 	struct rt_totals total;
 
 	rt_totals(src->inst, &total);

@@ -465,7 +465,7 @@ static int counted_poll(struct fab_conn *c, struct fab_wc *wc, int n)
 static void counted_kick(struct fab_conn *c)
 {
 	add(kicks, 1);
-	table.kick(c);
+	table.schedule(c);
 }
 
 static void take_table(struct fab_ops *t)
@@ -484,7 +484,7 @@ static void take_table(struct fab_ops *t)
 	t->post = counted_post;
 	t->post_recv = counted_post_recv;
 	t->poll = counted_poll;
-	t->kick = counted_kick;
+	t->schedule = counted_kick;
 }
 
 /* The symbol's value in this file, or 0. */

@@ -18,7 +18,6 @@
 
 #include "test_clock.h"
 #include "fabric/iwarp/iw.h"
-#include "fabric/iwarp/iwarp.h"
 #include "fuzz.h"
 
 #define SET_ACTIVE 0x01u /* the provider connects */

@@ -19,7 +19,6 @@
 #include "test_clock.h"
 #include "fabric/iwarp/crc.h"
 #include "fabric/iwarp/iw.h"
-#include "fabric/iwarp/iwarp.h"
 #include "fuzz.h"
 
 #define WORKS 48
@@ -400,7 +399,7 @@ static void begin(struct peer *t, uint8_t set)
 	t->fd = sv[1];
 	/* Its sends shall stop half-way, too. */
 	setsockopt(sv[0], SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
-	FUZZ_CHECK(!iw_conn_alloc(fab_events(t->p), &c));
+	FUZZ_CHECK(!iw_conn_alloc(fab_ev_loop(t->p), &c));
 	t->c = &c->ev.fab;
 	c->fd = sv[0];
 	c->crc = t->crc;
@@ -418,8 +417,8 @@ static void begin(struct peer *t, uint8_t set)
 		c->peer_ird = c->peer_ord = 4;
 		FUZZ_CHECK(!fab_accept(t->c, NULL));
 	}
-	FUZZ_CHECK(!fab_events_watch(fab_events(t->p), c->fd, &c->src,
-				     IW_CONN_EVENTS));
+	FUZZ_CHECK(!fab_ev_loop_watch(fab_ev_loop(t->p), c->fd, &c->src,
+				      IW_CONN_EVENTS));
 	for (unsigned int i = 0; i < 4; i++)
 		region_open(t, i, (uint8_t)(i << 2 | i % 3));
 	turn(t);

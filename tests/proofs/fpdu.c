@@ -6,8 +6,8 @@
  * registered region and any posted Receive: an access of the peer lies within a region
  * that is open to it, or within the Receive. The CRC is not looked at: it is any value.
  */
-#include "fabric/iwarp/deliver.c"
-#include "fabric/iwarp/rx.c"
+#include "fabric/iwarp/ddp.c"
+#include "fabric/iwarp/fpdu_rx.c"
 
 #include "proof.h"
 
@@ -26,9 +26,8 @@ void iw_tx_terminate(struct iw_conn *c, unsigned int cause, const uint8_t *bad)
 	c->state = IW_ST_TERMINATING;
 }
 
-void iw_end(struct iw_conn *c, int error, const char *reason)
+void fab_ev_conn_set_end(struct fab_ev_conn *c, int error, const char *reason)
 {
-	c->state = IW_ST_ENDING;
 }
 
 void fab_complete(struct fab_completions *done, struct fab_wr *wr,
@@ -46,7 +45,7 @@ void fpdu_header(void)
 	struct iw_rx *rx = &c.rx;
 
 	c.state = IW_ST_OPEN;
-	if (!header_begin(&c, p, avail))
+	if (!parse_header(&c, p, avail))
 		return;
 	PROVE(c.state == IW_ST_OPEN);
 	PROVE(rx->hdr_len <= avail && rx->hdr_len <= sizeof(rx->hdr));
@@ -72,7 +71,7 @@ void fpdu_place(void)
 	for (unsigned int i = 0; i < sizeof(rx->hdr); i++)
 		rx->hdr[i] = nondet_u8();
 	c.state = IW_ST_OPEN;
-	ASSUME(header_begin(&c, rx->hdr, sizeof(rx->hdr)));
+	ASSUME(parse_header(&c, rx->hdr, sizeof(rx->hdr)));
 	/* An open region, of which the peer may have written a part. */
 	e[1].stag = nondet_u32();
 	e[1].access = access;

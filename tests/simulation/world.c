@@ -477,12 +477,12 @@ void sim_open_domain(struct sim_world *w)
 		abort();
 	draw_fabric(w, &w->draw);
 	if (w->shared_receives) {
-		struct fab_share s = { .size = 65536, .each = 4096 };
+		struct fab_srq_params s = { .size = 65536, .each = 4096 };
 
 		if (fab_pool_create(w->dom, NULL, &w->pool))
 			abort();
-		fab_pool_lend(w->pool, &s);
-		if (fab_share(w->dom, &s))
+		fab_pool_srq_memory(w->pool, &s);
+		if (fab_srq_enable(w->dom, &s))
 			abort();
 	}
 	rt_watch_start(&w->watch, w->dom, LOOP_ACTIVE | LOOP_PASSIVE);

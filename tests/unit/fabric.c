@@ -30,7 +30,7 @@ static void test_complete(void)
 		CU_ASSERT(o->poller_create && o->poller_destroy);
 		CU_ASSERT(o->poller_run && o->poller_wake);
 		CU_ASSERT(o->reg && o->dereg && o->expose && o->unexpose);
-		CU_ASSERT(o->post && o->post_recv && o->poll && o->kick);
+		CU_ASSERT(o->post && o->post_recv && o->poll && o->schedule);
 		CU_ASSERT(o->listen && o->listener_addr && o->listener_close);
 		CU_ASSERT(o->conn_create && o->conn_set_ready && o->connect);
 		CU_ASSERT(o->accept && o->reject && o->disconnect);
@@ -268,35 +268,35 @@ static void test_share(void)
 {
 	static uint8_t mem[100];
 	uint8_t *next = mem;
-	struct fab_share share = { .size = 100,
-				   .each = 4,
-				   .take = share_take,
-				   .give = share_give,
-				   .ctx = &next };
-	struct fab_share bad[5] = { share, share, share, share, share };
-	struct fab_share_stats st = { .queues = 7 };
+	struct fab_srq_params share = { .size = 100,
+					.each = 4,
+					.alloc = share_take,
+					.free = share_give,
+					.ctx = &next };
+	struct fab_srq_params bad[5] = { share, share, share, share, share };
+	struct fab_srq_stats st = { .queues = 7 };
 	struct world *w = world_connect();
 	struct fab_domain *other;
 	struct req r[3], s;
 
 	bad[0].size = 0;
 	bad[1].each = 0;
-	bad[2].take = NULL;
-	bad[3].give = NULL;
+	bad[2].alloc = NULL;
+	bad[3].free = NULL;
 	bad[4].size = fab_domain_limits(w->dom)->max_message + 1;
 	for (int i = 0; i < 5; i++)
-		CU_ASSERT_EQUAL(fab_share(w->dom, &bad[i]), -EINVAL);
-	CU_ASSERT_EQUAL(fab_share(w->dom, NULL), -EINVAL);
-	CU_ASSERT_EQUAL(fab_share(NULL, &share), -EINVAL);
+		CU_ASSERT_EQUAL(fab_srq_enable(w->dom, &bad[i]), -EINVAL);
+	CU_ASSERT_EQUAL(fab_srq_enable(w->dom, NULL), -EINVAL);
+	CU_ASSERT_EQUAL(fab_srq_enable(NULL, &share), -EINVAL);
 	CU_ASSERT_EQUAL_FATAL(
 		fab_domain_open(fab_provider("iwarp"), NULL, &other), 0);
-	CU_ASSERT_EQUAL(fab_share(other, &share), -EOPNOTSUPP);
+	CU_ASSERT_EQUAL(fab_srq_enable(other, &share), -EOPNOTSUPP);
 	fab_domain_close(other);
-	fab_share_stats(w->dom, &st);
+	fab_srq_stats(w->dom, &st);
 	CU_ASSERT_EQUAL(st.queues, 0);
 
-	CU_ASSERT_EQUAL_FATAL(fab_share(w->dom, &share), 0);
-	CU_ASSERT_EQUAL(fab_share(w->dom, &share), -EBUSY);
+	CU_ASSERT_EQUAL_FATAL(fab_srq_enable(w->dom, &share), 0);
+	CU_ASSERT_EQUAL(fab_srq_enable(w->dom, &share), -EBUSY);
 	for (int i = 0; i < 3; i++)
 		req_init(&r[i], FAB_RECV, NULL, 60);
 	req_init(&s, FAB_RECV, mem, 60);

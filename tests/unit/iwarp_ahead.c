@@ -311,14 +311,14 @@ static void test_rest(void)
 	flow();
 	PUMP_UNTIL(&a.w, a.w.srv.nwc == sends);
 	CU_ASSERT_TRUE(resident(0) > 0);
-	fab_rest(a.w.srv.c);
+	fab_conn_trim(a.w.srv.c);
 	CU_ASSERT_EQUAL(resident(0), 0);
 	/* Not yet a header. */
 	a.len = 0;
 	add_send(RECV_LEN);
 	raw_write(&a.w, &a.r, a.stream, begun);
 	PUMP_UNTIL(&a.w, iw_conn(a.w.srv.c)->rx.wr == begun);
-	fab_rest(a.w.srv.c);
+	fab_conn_trim(a.w.srv.c);
 	raw_write(&a.w, &a.r, a.stream + begun, a.len - begun);
 	PUMP_UNTIL(&a.w, a.w.srv.nwc > sends || a.w.srv.disconnected);
 	CU_ASSERT_EQUAL(a.w.srv.nwc, sends + 1);

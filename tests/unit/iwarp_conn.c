@@ -644,7 +644,7 @@ static void destroy_in_ready(struct fab_conn *c, void *user)
 		return;
 	/* A kick that is on its way must not come any more, neither one made
 	 * from the callback of an event nor one from that of a kick. */
-	fab_kick(c);
+	fab_conn_schedule(c);
 	if (!e->nwc++)
 		return;
 	fab_conn_destroy_deferred(c, ep_gone, e);
@@ -746,7 +746,7 @@ static void test_quiet(void)
 
 	world_pair(&w, &crc_on);
 	post_recvs(&w.srv, recv, 2);
-	fab_quiet(w.srv.c, true);
+	fab_conn_mask(w.srv.c, true);
 	for (int i = 0; i < 5; i++)
 		world_turn(&w, 1);
 	for (int i = 1; i <= 2; i++) {
@@ -757,9 +757,9 @@ static void test_quiet(void)
 			world_turn(&w, 1);
 		CU_ASSERT_EQUAL(w.srv.nwc, 0);
 	}
-	fab_quiet(w.srv.c, false);
+	fab_conn_mask(w.srv.c, false);
 	PUMP_UNTIL(&w, w.srv.nwc == 2);
-	fab_quiet(w.srv.c, true);
+	fab_conn_mask(w.srv.c, true);
 	fab_disconnect(w.cli.c, false);
 	PUMP_UNTIL(&w, w.srv.disconnected && w.cli.disconnected);
 	CU_ASSERT_EQUAL(w.srv.error, 0);

@@ -270,7 +270,7 @@ static void *kicker(void *arg)
 				  &g.lanes[(x >> 24) % LANES].srv;
 		pthread_mutex_lock(&s->lock);
 		if (s->c && !s->ended)
-			fab_kick(s->c);
+			fab_conn_schedule(s->c);
 		pthread_mutex_unlock(&s->lock);
 		if (!(x >> 28))
 			fab_poller_wake(x & 1 << 21 ? g.sp : g.cp);

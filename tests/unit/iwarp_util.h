@@ -18,7 +18,6 @@
 #include <sys/socket.h>
 
 #include "endpoint.h"
-#include "fabric/iwarp/iwarp.h"
 
 struct world {
 	struct fab_domain *dom;

@@ -328,8 +328,8 @@ static void test_ready(void)
 	struct req r[3];
 
 	/* A kick calls ready; several before the run count as one. */
-	fab_kick(w->a.c);
-	fab_kick(w->a.c);
+	fab_conn_schedule(w->a.c);
+	fab_conn_schedule(w->a.c);
 	CU_ASSERT_EQUAL(fab_poller_run(w->poller, 0), 1);
 	CU_ASSERT_EQUAL(w->a.readies, 1);
 	CU_ASSERT_EQUAL(fab_poller_run(w->poller, 0), 0);
@@ -371,7 +371,7 @@ static void test_destroy(void)
 	dones = 0;
 	fab_disconnect(w->a.c, false);
 	pump(w);
-	fab_kick(w->a.c);
+	fab_conn_schedule(w->a.c);
 	fab_conn_destroy_deferred(w->a.c, on_done, &done);
 	w->a.c = NULL;
 	CU_ASSERT_FALSE(done);

@@ -239,7 +239,7 @@ static void run(uint32_t seed, bool breaks)
 		for (unsigned int i = 0; i < CONNS; i++) {
 			while (atomic_load(&rounds) < i * ROUNDS)
 				sched_yield();
-			fab_kick(conns[i]);
+			fab_conn_schedule(conns[i]);
 			loop_break(conns[i], -ENETDOWN);
 		}
 	} else {

@@ -853,7 +853,7 @@ static void test_promise_lost(void)
 	CU_ASSERT_TRUE(fab_pool_promise(pool, 2));
 	lost[0] = fab_pool_get_promised(pool);
 	lost[1] = fab_pool_get_promised(pool);
-	fab_mr_keep(lost[0]->mr, lost[0]->addr, lost[0]->size);
+	fab_mr_quarantine(lost[0]->mr, lost[0]->addr, lost[0]->size);
 	fab_pool_put(lost[0]);
 	b = fab_pool_get_promised(pool);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(b);
@@ -864,7 +864,7 @@ static void test_promise_lost(void)
 		while (n < 1024 && (all[n] = fab_pool_get(pool, size)))
 			n++;
 	CU_ASSERT_TRUE_FATAL(n < 1024);
-	fab_mr_keep(lost[1]->mr, lost[1]->addr, lost[1]->size);
+	fab_mr_quarantine(lost[1]->mr, lost[1]->addr, lost[1]->size);
 	fab_pool_put(lost[1]);
 	b = fab_pool_get_promised(pool);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(b);

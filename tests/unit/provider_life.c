@@ -328,7 +328,7 @@ static void test_flush(void)
 	fab_unexpose(w.cli.c, handle, NULL);
 	/* Nothing comes behind the end. */
 	w.cli.ready = w.srv.ready = true;
-	fab_kick(w.cli.c);
+	fab_conn_schedule(w.cli.c);
 	world_turn(&w, 0);
 	world_turn(&w, 0);
 	CU_ASSERT_EQUAL(w.cli.nwc, 2 * NMSG);

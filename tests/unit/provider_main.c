@@ -18,7 +18,6 @@
 #include "provider_util.h"
 #ifdef HAVE_VERBS
 #include "fabric/verbs/vb.h"
-#include "fabric/verbs/verbs.h"
 #endif
 
 struct subject subject = { .pair_steps = 600 };

@@ -156,11 +156,11 @@ static unsigned int received(void)
 	return got;
 }
 
-static struct fab_share_stats stats(void)
+static struct fab_srq_stats stats(void)
 {
-	struct fab_share_stats st;
+	struct fab_srq_stats st;
 
-	fab_share_stats(w.dom, &st);
+	fab_srq_stats(w.dom, &st);
 	return st;
 }
 
@@ -174,7 +174,7 @@ static bool wanted(void)
 /* The queue has what was promised, and what little is to spare. */
 static void test_promised(void)
 {
-	struct fab_share_stats st;
+	struct fab_srq_stats st;
 
 	if (!wanted())
 		return;
@@ -253,7 +253,7 @@ static void test_too_long_for_promise(void)
 static void test_few(void)
 {
 	const unsigned int most = 24, each = 40, n = 6;
-	struct fab_share_stats st;
+	struct fab_srq_stats st;
 
 	if (!wanted())
 		return;

@@ -60,7 +60,7 @@ struct subject {
 	/* Linux' siw: does not tell why a connection ended, nor checks the
 	 * right to remote reading. */
 	bool siw;
-	/* All Receives are posted without memory, fab_share(): how many the
+	/* All Receives are posted without memory, fab_srq_enable(): how many the
 	 * shared queues have at most, and the limit of their memory, 0: none.
 	 * And the length of the longest. */
 	bool shared;
@@ -175,14 +175,14 @@ static inline void ep_clear(struct world *w)
 static inline void share_open(struct world *w)
 {
 	struct fab_pool_params p = { .max_bytes = subject.share_memory };
-	struct fab_share share = { .size = SHARE_SIZE,
-				   .each = SHARE_EACH,
-				   .most = subject.share_most };
+	struct fab_srq_params share = { .size = SHARE_SIZE,
+					.each = SHARE_EACH,
+					.most = subject.share_most };
 
 	CU_ASSERT_EQUAL_FATAL(fab_pool_create(w->dom, &p, &w->pool), 0);
-	fab_pool_lend(w->pool, &share);
-	CU_ASSERT_EQUAL_FATAL(fab_share(w->dom, &share), 0);
-	CU_ASSERT_EQUAL(fab_share(w->dom, &share), -EBUSY);
+	fab_pool_srq_memory(w->pool, &share);
+	CU_ASSERT_EQUAL_FATAL(fab_srq_enable(w->dom, &share), 0);
+	CU_ASSERT_EQUAL(fab_srq_enable(w->dom, &share), -EBUSY);
 }
 
 static inline void share_close(struct world *w)

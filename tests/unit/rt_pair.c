@@ -351,14 +351,14 @@ static void log_line(void *ctx, int level, const char *text)
  * that neither's pool would do for both. */
 static bool share(struct rt_pair *p)
 {
-	struct fab_share s = { .size = 65536, .each = 4096 };
+	struct fab_srq_params s = { .size = 65536, .each = 4096 };
 
 	if (!getenv("RPCRDMA_TEST_SHARED"))
 		return true;
 	if (fab_pool_create(p->dom, NULL, &p->pool))
 		return false;
-	fab_pool_lend(p->pool, &s);
-	return !fab_share(p->dom, &s);
+	fab_pool_srq_memory(p->pool, &s);
+	return !fab_srq_enable(p->dom, &s);
 }
 
 static void unshare_receives(struct rt_pair *p)

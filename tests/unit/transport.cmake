@@ -68,7 +68,7 @@ target_link_options(unit-transport-nap PRIVATE -Wl,--wrap=fab_poller_run,--wrap=
 rpcrdma_unit(transport-timers transport_timers.c LIBS unit-rt)
 rpcrdma_unit(transport-reserve transport_reserve.c LIBS unit-rt)
 target_link_options(unit-transport-reserve PRIVATE -Wl,--wrap=fab_pool_get_spare)
-target_link_options(unit-transport-reserve PRIVATE -Wl,--wrap=fab_rest)
+target_link_options(unit-transport-reserve PRIVATE -Wl,--wrap=fab_conn_trim)
 rpcrdma_unit(transport-stages transport_stages.c LIBS unit-rt)
 rpcrdma_unit(transport-steady transport_steady.c
 	LIBS unit-rt rpcrdma_fabric)

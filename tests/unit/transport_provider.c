@@ -79,7 +79,7 @@ static void test_late(void)
 		rt_rpc_trip(&p, p.client, 78, 100, false, 100, 0, 0, 0, 0));
 	CU_ASSERT_FALSE(r.done);
 	release = true;
-	fab_kick(late[0].c);
+	fab_conn_schedule(late[0].c);
 	rt_pair_run(&p);
 	CU_ASSERT_EQUAL(nlate, 0);
 	CU_ASSERT_EQUAL(r.ndone, 1);

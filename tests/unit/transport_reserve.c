@@ -426,13 +426,13 @@ static unsigned int works(const struct rt_work *w)
 /* How often the provider was told to give back what it has. */
 static unsigned int rests;
 
-void __real_fab_rest(struct fab_conn *c);
-void __wrap_fab_rest(struct fab_conn *c);
+void __real_fab_conn_trim(struct fab_conn *c);
+void __wrap_fab_conn_trim(struct fab_conn *c);
 
-void __wrap_fab_rest(struct fab_conn *c)
+void __wrap_fab_conn_trim(struct fab_conn *c)
 {
 	rests++;
-	__real_fab_rest(c);
+	__real_fab_conn_trim(c);
 }
 
 /* As many Calls at once as there are credits, and as many Replies in one chain:

@@ -304,7 +304,7 @@ static void closed_first(void)
 			if (i == 1)
 				write_chunk(&r, wrong);
 			between.let = true;
-			fab_kick(fab);
+			fab_conn_schedule(fab);
 			rt_raw_run(&r);
 		}
 		if (i < 2) {

@@ -379,7 +379,7 @@ static void run(const struct fab_ops *provider, struct fab_domain *dom,
 
 static void over_loop(unsigned int vers, bool bound)
 {
-	struct fab_share share = { .size = 65536, .each = 4096 };
+	struct fab_srq_params share = { .size = 65536, .each = 4096 };
 	struct fab_domain_params dp = { 0 };
 	struct fab_pool *pool = NULL;
 	struct fab_pool_stats used;
@@ -395,8 +395,8 @@ static void over_loop(unsigned int vers, bool bound)
 	rt_watch_start(&watch, dom, LOOP_ACTIVE | LOOP_PASSIVE);
 	if (getenv("RPCRDMA_TEST_SHARED")) {
 		CU_ASSERT_EQUAL_FATAL(fab_pool_create(dom, NULL, &pool), 0);
-		fab_pool_lend(pool, &share);
-		CU_ASSERT_EQUAL_FATAL(fab_share(dom, &share), 0);
+		fab_pool_srq_memory(pool, &share);
+		CU_ASSERT_EQUAL_FATAL(fab_srq_enable(dom, &share), 0);
 	}
 	run(&fab_loop_ops, dom, vers, bound, pool);
 	CU_ASSERT_EQUAL(watch.faults, 0);

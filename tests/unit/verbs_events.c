@@ -120,15 +120,15 @@ static void test_owns(void)
 	struct sockaddr_in in = { .sin_family = AF_INET };
 	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6 };
 
-	CU_ASSERT_TRUE(fab_verbs_owns((struct sockaddr *)&subject.addr));
-	CU_ASSERT_TRUE(fab_verbs_owns((struct sockaddr *)&in));
-	CU_ASSERT_TRUE(fab_verbs_owns((struct sockaddr *)&in6));
+	CU_ASSERT_TRUE(vb_owns((struct sockaddr *)&subject.addr));
+	CU_ASSERT_TRUE(vb_owns((struct sockaddr *)&in));
+	CU_ASSERT_TRUE(vb_owns((struct sockaddr *)&in6));
 	in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	CU_ASSERT_FALSE(fab_verbs_owns((struct sockaddr *)&in));
+	CU_ASSERT_FALSE(vb_owns((struct sockaddr *)&in));
 	in.sin_addr.s_addr = htonl(0xc0000201);
-	CU_ASSERT_FALSE(fab_verbs_owns((struct sockaddr *)&in));
+	CU_ASSERT_FALSE(vb_owns((struct sockaddr *)&in));
 	in6.sin6_addr = in6addr_loopback;
-	CU_ASSERT_FALSE(fab_verbs_owns((struct sockaddr *)&in6));
+	CU_ASSERT_FALSE(vb_owns((struct sockaddr *)&in6));
 }
 
 static void never(struct fab_listener *l, struct fab_conn *c, const void *priv,
@@ -532,7 +532,7 @@ void device_breaks(struct fab_conn *fc)
 	struct vb_conn *c = vb_conn(fc);
 
 	fatal_qp = c->id->qp;
-	vb_device_event(fab_events(w.poller), &c->dev->async_src, 0);
+	vb_device_event(fab_ev_loop(w.poller), &c->dev->async_src, 0);
 	CU_ASSERT_PTR_NULL(fatal_qp);
 }
 
@@ -551,7 +551,7 @@ static void test_qp_fatal(void)
 	c = vb_conn(w.srv.c);
 	device_breaks(w.srv.c);
 	/* There may be more of such: the channel is still looked at. */
-	CU_ASSERT_EQUAL(epoll_ctl(fab_events(w.poller)->epfd, EPOLL_CTL_ADD,
+	CU_ASSERT_EQUAL(epoll_ctl(fab_ev_loop(w.poller)->epfd, EPOLL_CTL_ADD,
 				  c->dev->ctx->async_fd, &again),
 			-1);
 	CU_ASSERT_EQUAL(errno, EEXIST);
@@ -584,9 +584,9 @@ struct ibv_srq *ibv_create_srq(struct ibv_pd *pd,
 
 static unsigned int shared_queues(void)
 {
-	struct fab_share_stats st;
+	struct fab_srq_stats st;
 
-	fab_share_stats(w.dom, &st);
+	fab_srq_stats(w.dom, &st);
 	return st.queues;
 }
 
@@ -610,7 +610,7 @@ static void test_srq_error(void)
 	c = vb_conn(w.srv.c);
 	dev = c->dev;
 	fatal_srq = c->id->qp->srq;
-	vb_device_event(fab_events(w.poller), &dev->async_src, 0);
+	vb_device_event(fab_ev_loop(w.poller), &dev->async_src, 0);
 	CU_ASSERT_PTR_NULL(fatal_srq);
 	ALL_UNTIL(w.cli.disconnected && w.srv.disconnected);
 	CU_ASSERT_EQUAL(w.srv.error, -EIO);
@@ -718,7 +718,7 @@ static void *foreign(void *arg)
 	syscall(SYS_setfsuid, 0);
 	*rc = fab_reg(w.dom, w.arena, ARENA, &mr);
 	fab_dereg(mr);
-	fab_kick(w.srv.c);
+	fab_conn_schedule(w.srv.c);
 	fab_poller_wake(w.poller);
 	return NULL;
 }

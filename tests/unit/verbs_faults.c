@@ -21,7 +21,6 @@
 
 #define EP_MAX_WC 64
 #include "fabric/verbs/vb.h"
-#include "fabric/verbs/verbs.h"
 #include "provider_util.h"
 #include "verbs_raw.h"
 
@@ -358,7 +357,7 @@ static void test_late_bind(void)
 	CU_ASSERT_FALSE(w.srv.closed);
 	late_cq = NULL;
 	w.srv.ready = true;
-	fab_kick(w.srv.c);
+	fab_conn_schedule(w.srv.c);
 	PUMP_UNTIL(&w, w.srv.closed == 1 && w.srv.nwc == 1);
 	CU_ASSERT_PTR_EQUAL(w.srv.closed_user, &more);
 	/* Which is as sound as ever. */
@@ -381,7 +380,7 @@ static void test_late_invalidated(void)
 	CU_ASSERT_EQUAL(ep_count(&w.srv, FAB_OK), 1);
 	CU_ASSERT_FALSE(w.srv.disconnected);
 	late_cq = NULL;
-	fab_kick(w.srv.c);
+	fab_conn_schedule(w.srv.c);
 	PUMP_UNTIL(&w, w.srv.nwc == 2);
 	CU_ASSERT_EQUAL(w.srv.closed, 1);
 	close_late();
@@ -699,7 +698,7 @@ static void test_reads_out(void)
 	CU_ASSERT_EQUAL(w.arena[n * 64], 0);
 	late_cq = NULL;
 	w.cli.ready = true;
-	fab_kick(w.cli.c);
+	fab_conn_schedule(w.cli.c);
 	PUMP_UNTIL(&w, (unsigned int)w.cli.nwc == n + 2);
 	CU_ASSERT_EQUAL(w.arena[(n + 2) * 64 - 1], 0x5a);
 	leave_device();

@@ -19,7 +19,6 @@
 
 #define EP_MAX_WC 64
 #include "fabric/verbs/vb.h"
-#include "fabric/verbs/verbs.h"
 #include "provider_util.h"
 
 #define MAX_HELD 200

@@ -2,7 +2,7 @@
 /*
  * conn - life of a connection: creation, posting, polling, the end
  *
- * The end has two ways. After iw_end() the socket is closed at once. A broken
+ * The end has two ways. After iw_conn_end() the socket is closed at once. A broken
  * rule goes through iw_tx_terminate(): the Terminate is sent, then our FIN, and the
  * socket stays open until the peer's FIN or a second later, because closing it
  * with unread octets would make TCP throw the Terminate away. Either way all
@@ -17,7 +17,7 @@
 
 #include "iw.h"
 
-static void conn_free(struct iw_conn *c)
+static void iw_conn_free(struct iw_conn *c)
 {
 	if (c->fd >= 0)
 		close(c->fd);
@@ -28,28 +28,28 @@ static void conn_free(struct iw_conn *c)
 	free(c);
 }
 
-static void retired_free(struct fab_retired *g)
+static void iw_conn_retired(struct fab_retired *g)
 {
-	conn_free(container_of(g, struct iw_conn, ev.retired));
+	iw_conn_free(container_of(g, struct iw_conn, ev.retired));
 }
 
-int iw_conn_alloc(struct fab_events *ev, struct iw_conn **out)
+int iw_conn_alloc(struct fab_ev_loop *ev, struct iw_conn **out)
 {
 	struct iw_conn *c = calloc(1, sizeof(*c));
 
 	if (!c)
 		return -ENOMEM;
 	fab_ev_conn_init(&c->ev, ev, iw_conn_expired);
-	c->ev.retired.free = retired_free;
+	c->ev.retired.free = iw_conn_retired;
 	c->src.event = iw_conn_event;
 	c->fd = -1;
 	c->depth = iw_conn_domain(c)->depth;
 	c->orq = calloc(c->depth, sizeof(*c->orq));
 	c->irq = calloc(c->depth, sizeof(*c->irq));
-	/* Whole pages, for iw_rx_rest(). */
+	/* Whole pages, for iw_rx_trim(). */
 	c->rx.buf = aligned_alloc(RX_PAGE, RX_BUF);
 	if (!c->orq || !c->irq || !c->rx.buf) {
-		conn_free(c);
+		iw_conn_free(c);
 		return -ENOMEM;
 	}
 	iw_stag_init(&c->stags);
@@ -66,7 +66,7 @@ int iw_conn_create(struct fab_poller *p, fab_ready_fn ready, void *user,
 		   struct fab_conn **out)
 {
 	struct iw_conn *c;
-	int rc = iw_conn_alloc(fab_events(p), &c);
+	int rc = iw_conn_alloc(fab_ev_loop(p), &c);
 
 	if (rc)
 		return rc;
@@ -99,14 +99,14 @@ void iw_conn_info(const struct fab_conn *fc, struct fab_conn_info *info)
 	info->crc = ((const struct iw_conn *)(const void *)fc)->crc;
 }
 
-void iw_rest(struct fab_conn *fc)
+void iw_trim(struct fab_conn *fc)
 {
-	iw_rx_rest(iw_conn(fc));
+	iw_rx_trim(iw_conn(fc));
 }
 
 /* ---- Events: poller thread ------------------------------------------- */
 
-int iw_conn_event(struct fab_events *ev, struct fab_source *src,
+int iw_conn_event(struct fab_ev_loop *ev, struct fab_source *src,
 		  uint32_t events)
 {
 	struct iw_conn *c = container_of(src, struct iw_conn, src);
@@ -118,27 +118,27 @@ int iw_conn_event(struct fab_events *ev, struct fab_source *src,
 		bits |= IW_EV_OUT;
 	if (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
 		bits |= IW_EV_HUP;
-	return fab_ev_conn_tell(&c->ev, bits);
+	return fab_ev_conn_notify(&c->ev, bits);
 }
 
 /* Each segment that comes would wake the poller, for nothing. To be told again
  * comes with an edge of its own, if there is something. */
-void iw_quiet(struct fab_conn *fc, bool quiet)
+void iw_mask(struct fab_conn *fc, bool quiet)
 {
 	struct iw_conn *c = iw_conn(fc);
 
 	if (c->fd >= 0)
-		fab_events_change(fab_events(fc->poller), c->fd, &c->src,
-				  quiet ? IW_CONN_EVENTS & ~EPOLLIN :
-					  IW_CONN_EVENTS);
+		fab_ev_loop_modify(fab_ev_loop(fc->poller), c->fd, &c->src,
+				   quiet ? IW_CONN_EVENTS & ~EPOLLIN :
+					   IW_CONN_EVENTS);
 }
 
 void iw_conn_expired(struct base_timer *t, unsigned int kind)
 {
 	struct iw_conn *c = container_of(t, struct iw_conn, ev.timer);
 
-	fab_ev_conn_tell(&c->ev, kind == IW_TIMER_LINGER ? IW_EV_LINGER :
-							   IW_EV_STARTUP);
+	fab_ev_conn_notify(&c->ev, kind == IW_TIMER_LINGER ? IW_EV_LINGER :
+							     IW_EV_STARTUP);
 }
 
 /* ---- Completions ----------------------------------------------------- */
@@ -156,7 +156,7 @@ static void flush_all(struct iw_conn *c)
 	fab_complete_list(&c->ev.done, &c->rq, FAB_FLUSHED);
 }
 
-static int take_completions(struct iw_conn *c, struct fab_wc *wc, int n)
+static int iw_take_completions(struct iw_conn *c, struct fab_wc *wc, int n)
 {
 	int got;
 
@@ -168,15 +168,8 @@ static int take_completions(struct iw_conn *c, struct fab_wc *wc, int n)
 
 /* ---- The end --------------------------------------------------------- */
 
-void iw_reset_on_close(struct iw_conn *c, bool reset)
-{
-	struct linger how = { .l_onoff = reset, .l_linger = 0 };
-
-	setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &how, sizeof(how));
-}
-
 /* It is to end: close the socket, and give back all work. */
-static void settle(struct iw_conn *c)
+static void iw_conn_finish(struct iw_conn *c)
 {
 	if (c->state != IW_ST_ENDING)
 		return;
@@ -217,7 +210,7 @@ static void terminate_progress(struct iw_conn *c)
 }
 
 /* Orderly end from this side: all sent and all responses in, then our FIN. */
-static void closing_progress(struct iw_conn *c)
+static void iw_closing_progress(struct iw_conn *c)
 {
 	if (c->state == IW_ST_CLOSING && iw_tx_idle(c) && !c->orq_count)
 		send_fin(c);
@@ -236,40 +229,41 @@ void iw_disconnect(struct fab_conn *fc, bool abort)
 	case IW_ST_DEAD:
 		return;
 	case IW_ST_CONNECTING:
-	case ST_AWAIT_REPLY:
+	case IW_ST_AWAIT_REPLY:
 	case IW_ST_REPLYING:
-		iw_end(c, -ECONNABORTED, "ended before it was established");
+		iw_conn_end(c, -ECONNABORTED,
+			    "ended before it was established");
 		break;
 	case IW_ST_OPEN:
 	case IW_ST_CLOSING:
 		if (abort) {
 			iw_reset_on_close(c, true);
-			iw_end(c, -ECONNABORTED, "ended by this side");
+			iw_conn_end(c, -ECONNABORTED, "ended by this side");
 			break;
 		}
 		if (c->state == IW_ST_CLOSING)
 			return;
 		c->state = IW_ST_CLOSING;
-		iw_timer_start(c, IW_TIMER_LINGER);
+		iw_conn_timer_set(c, IW_TIMER_LINGER);
 		iw_tx_push(c, &budget);
-		closing_progress(c);
+		iw_closing_progress(c);
 		break;
 	case IW_ST_TERMINATING:
 	case IW_ST_LINGER:
 		if (!abort)
 			return;
-		iw_end(c, c->ev.done.error, c->ev.done.reason);
+		iw_conn_end(c, c->ev.done.error, c->ev.done.reason);
 		break;
 	}
-	settle(c);
-	iw_kick(c);
+	iw_conn_finish(c);
+	iw_conn_schedule(c);
 }
 
 /* ---- Progress -------------------------------------------------------- */
 
-static void take_events(struct iw_conn *c)
+static void iw_take_events(struct iw_conn *c)
 {
-	unsigned int ev = fab_ev_conn_events(&c->ev);
+	unsigned int ev = fab_ev_conn_take_events(&c->ev);
 
 	if (!ev)
 		return;
@@ -280,24 +274,24 @@ static void take_events(struct iw_conn *c)
 	if (ev & (IW_EV_OUT | IW_EV_HUP))
 		c->can_write = true;
 	if ((ev & IW_EV_STARTUP) &&
-	    (c->state == IW_ST_CONNECTING || c->state == ST_AWAIT_REPLY ||
+	    (c->state == IW_ST_CONNECTING || c->state == IW_ST_AWAIT_REPLY ||
 	     c->state == IW_ST_REPLYING))
-		iw_end(c, -ETIMEDOUT, "start-up took too long");
+		iw_conn_end(c, -ETIMEDOUT, "start-up took too long");
 	if (!(ev & IW_EV_LINGER))
 		return;
 	if (c->state == IW_ST_TERMINATING || c->state == IW_ST_LINGER)
-		iw_end(c, c->ev.done.error, c->ev.done.reason);
+		iw_conn_end(c, c->ev.done.error, c->ev.done.reason);
 	else if (c->state == IW_ST_CLOSING)
-		iw_end(c, -ETIMEDOUT, "the peer did not close in time");
+		iw_conn_end(c, -ETIMEDOUT, "the peer did not close in time");
 }
 
 /* Returns whether there is certainly more to do at once. */
-static bool progress(struct iw_conn *c)
+static bool iw_progress(struct iw_conn *c)
 {
 	size_t rx = IW_TURN_BYTES, tx = IW_TURN_BYTES;
 
-	take_events(c);
-	if (c->state == IW_ST_CONNECTING || c->state == ST_AWAIT_REPLY ||
+	iw_take_events(c);
+	if (c->state == IW_ST_CONNECTING || c->state == IW_ST_AWAIT_REPLY ||
 	    c->state == IW_ST_REPLYING)
 		iw_startup_progress(c);
 	if (c->state == IW_ST_OPEN || c->state == IW_ST_CLOSING) {
@@ -306,11 +300,11 @@ static bool progress(struct iw_conn *c)
 			iw_rx_progress(c, &rx);
 		if (!iw_tx_idle(c))
 			iw_tx_push(c, &tx);
-		closing_progress(c);
+		iw_closing_progress(c);
 	}
 	if (c->state == IW_ST_TERMINATING || c->state == IW_ST_LINGER)
 		terminate_progress(c);
-	settle(c);
+	iw_conn_finish(c);
 	return c->state != IW_ST_DEAD && (!rx || !tx);
 }
 
@@ -320,14 +314,14 @@ int iw_poll(struct fab_conn *fc, struct fab_wc *wc, int n)
 	bool more = false;
 	int got;
 
-	got = take_completions(c, wc, n);
+	got = iw_take_completions(c, wc, n);
 	if (got < n) {
-		more = progress(c);
-		got += take_completions(c, wc + got, n - got);
+		more = iw_progress(c);
+		got += iw_take_completions(c, wc + got, n - got);
 	}
 	/* With completions, the runner comes back by itself. */
 	if (!got && more)
-		iw_kick(c);
+		iw_conn_schedule(c);
 	return got;
 }
 
@@ -353,8 +347,8 @@ int iw_post(struct fab_conn *fc, struct fab_wr *chain)
 	if (c->state == IW_ST_OPEN) {
 		iw_tx_push(c, &budget);
 		if (!budget)
-			iw_kick(c);
-		settle(c);
+			iw_conn_schedule(c);
+		iw_conn_finish(c);
 	}
 	return 0;
 }

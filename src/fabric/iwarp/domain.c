@@ -10,14 +10,13 @@
 #include <sys/param.h>
 
 #include "iw.h"
-#include "iwarp.h"
 
 #define DEFAULT_DEPTH 16u
 /* Room for headers, trailer and some payload. */
 #define MIN_FPDU 128u
 
-static int domain_open(const struct fab_domain_params *params,
-		       struct fab_domain **out)
+static int iw_domain_open(const struct fab_domain_params *params,
+			  struct fab_domain **out)
 {
 	struct iw_domain *d = calloc(1, sizeof(*d));
 	size_t fpdu;
@@ -45,13 +44,13 @@ static int domain_open(const struct fab_domain_params *params,
 	return 0;
 }
 
-static void domain_close(struct fab_domain *d)
+static void iw_domain_close(struct fab_domain *d)
 {
 	free(iw_domain(d));
 }
 
-static int reg(struct fab_domain *d, void *addr, size_t len,
-	       struct fab_mr **out)
+static int iw_reg(struct fab_domain *d, void *addr, size_t len,
+		  struct fab_mr **out)
 {
 	struct fab_mr *mr = calloc(1, sizeof(*mr));
 
@@ -64,7 +63,7 @@ static int reg(struct fab_domain *d, void *addr, size_t len,
 	return 0;
 }
 
-static bool dereg(struct fab_mr *mr)
+static bool iw_dereg(struct fab_mr *mr)
 {
 	free(mr);
 	return true;
@@ -72,10 +71,10 @@ static bool dereg(struct fab_mr *mr)
 
 /* ---- Pollers --------------------------------------------------------- */
 
-static int poller_create(struct fab_domain *dom, struct fab_poller **out)
+static int iw_poller_create(struct fab_domain *dom, struct fab_poller **out)
 {
-	struct fab_events *ev = calloc(1, sizeof(*ev));
-	int rc = ev ? fab_events_init(ev, dom) : -ENOMEM;
+	struct fab_ev_loop *ev = calloc(1, sizeof(*ev));
+	int rc = ev ? fab_ev_loop_init(ev, dom) : -ENOMEM;
 
 	if (rc)
 		free(ev);
@@ -84,37 +83,37 @@ static int poller_create(struct fab_domain *dom, struct fab_poller **out)
 	return rc;
 }
 
-static void poller_destroy(struct fab_poller *p)
+static void iw_poller_destroy(struct fab_poller *p)
 {
-	struct fab_events *ev = fab_events(p);
+	struct fab_ev_loop *ev = fab_ev_loop(p);
 
-	fab_events_fini(ev);
+	fab_ev_loop_destroy(ev);
 	free(ev);
 }
 
-static int poller_run(struct fab_poller *p, int timeout_ms)
+static int iw_poller_run(struct fab_poller *p, int timeout_ms)
 {
-	return fab_events_run(fab_events(p), timeout_ms);
+	return fab_ev_loop_run(fab_ev_loop(p), timeout_ms);
 }
 
 const struct fab_ops fab_iwarp_ops = {
 	.name = "iwarp",
-	.domain_open = domain_open,
-	.domain_close = domain_close,
-	.poller_create = poller_create,
-	.poller_destroy = poller_destroy,
-	.poller_run = poller_run,
-	.poller_wake = fab_events_wake,
-	.reg = reg,
-	.dereg = dereg,
+	.domain_open = iw_domain_open,
+	.domain_close = iw_domain_close,
+	.poller_create = iw_poller_create,
+	.poller_destroy = iw_poller_destroy,
+	.poller_run = iw_poller_run,
+	.poller_wake = fab_ev_loop_wake,
+	.reg = iw_reg,
+	.dereg = iw_dereg,
 	.expose = iw_expose,
 	.unexpose = iw_unexpose,
 	.post = iw_post,
 	.post_recv = iw_post_recv,
 	.poll = iw_poll,
-	.kick = fab_ev_conn_kick,
-	.quiet = iw_quiet,
-	.rest = iw_rest,
+	.schedule = fab_ev_conn_schedule,
+	.mask = iw_mask,
+	.trim = iw_trim,
 	.listen = iw_listen,
 	.listener_addr = fab_ev_listener_addr,
 	.listener_spread = iw_listener_spread,

@@ -23,7 +23,7 @@
 #include <sys/uio.h>
 #include <syslog.h>
 
-#include "fabric/provider/endpoint.h"
+#include "fabric/provider/event_loop.h"
 #include "ddp.h"
 #include "mpa.h"
 #include "stag.h"
@@ -102,14 +102,14 @@ struct iw_listener {
 enum iw_state {
 	IW_ST_IDLE, /* active, not started */
 	IW_ST_CONNECTING, /* the request waits for TCP or for room */
-	ST_AWAIT_REPLY,
+	IW_ST_AWAIT_REPLY,
 	IW_ST_REQUESTED, /* passive: accept or reject to come */
 	IW_ST_REPLYING, /* passive: accepted, reply going out */
 	IW_ST_OPEN,
 	IW_ST_CLOSING, /* locally ended in order */
 	IW_ST_TERMINATING, /* a Terminate is to go out */
 	IW_ST_LINGER, /* our FIN is out; waiting for the peer's */
-	IW_ST_ENDING, /* see end.c */
+	IW_ST_ENDING, /* iw_conn_end() was called */
 	IW_ST_DEAD, /* all work flushed */
 	IW_ST_REJECTED,
 };
@@ -231,9 +231,9 @@ static inline struct iw_conn *iw_conn(struct fab_conn *c)
 	return container_of(c, struct iw_conn, ev.fab);
 }
 
-static inline struct fab_events *iw_conn_poller(const struct iw_conn *c)
+static inline struct fab_ev_loop *iw_conn_poller(const struct iw_conn *c)
 {
-	return fab_events(c->ev.fab.poller);
+	return fab_ev_loop(c->ev.fab.poller);
 }
 
 static inline struct iw_domain *iw_conn_domain(const struct iw_conn *c)
@@ -244,20 +244,33 @@ static inline struct iw_domain *iw_conn_domain(const struct iw_conn *c)
 /* What epoll shall tell of a connection's socket. */
 #define IW_CONN_EVENTS (EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET)
 
-static inline void iw_kick(struct iw_conn *c)
+static inline void iw_conn_schedule(struct iw_conn *c)
 {
-	fab_ev_conn_kick(&c->ev.fab);
+	fab_ev_conn_schedule(&c->ev.fab);
 }
 
-static inline void iw_timer_start(struct iw_conn *c, enum iw_timer_kind kind)
+static inline void iw_conn_timer_set(struct iw_conn *c, enum iw_timer_kind kind)
 {
 	const struct fab_domain *d = c->ev.fab.poller->dom;
 
-	fab_ev_conn_timer(&c->ev,
-			  kind == IW_TIMER_LINGER ?
-				  IW_LINGER_MS :
-				  d->params.startup_timeout_ms,
-			  kind);
+	fab_ev_conn_timer_set(&c->ev,
+			      kind == IW_TIMER_LINGER ?
+				      IW_LINGER_MS :
+				      d->params.startup_timeout_ms,
+			      kind);
+}
+
+/*
+ * Ask for the end of the connection; the first reason stands. Nothing more is sent,
+ * received or posted. conn.c does the rest, before the runner leaves the provider or in
+ * its next fab_poll(). The runner calls it.
+ */
+static inline void iw_conn_end(struct iw_conn *c, int error, const char *reason)
+{
+	if (c->state == IW_ST_ENDING || c->state == IW_ST_DEAD)
+		return;
+	c->state = IW_ST_ENDING;
+	fab_ev_conn_set_end(&c->ev, error, reason);
 }
 
 /* listener.c */
@@ -278,34 +291,29 @@ void iw_startup_done(struct iw_conn *c);
 /* Poller thread: 1 when the request is there and good, 0, negative errno. */
 int iw_startup_request(struct iw_conn *c, struct mpa_frame *f);
 int iw_startup_socket_options(int fd);
+/* Have the peer see a reset instead of a FIN when the socket is closed, whoever closes it. */
+void iw_reset_on_close(struct iw_conn *c, bool reset);
 
 /* conn.c; the runner */
-int iw_conn_alloc(struct fab_events *ev, struct iw_conn **c);
+int iw_conn_alloc(struct fab_ev_loop *ev, struct iw_conn **c);
 /* What its source and its timer call when it is not half-open. */
-int iw_conn_event(struct fab_events *ev, struct fab_source *src,
+int iw_conn_event(struct fab_ev_loop *ev, struct fab_source *src,
 		  uint32_t events);
 void iw_conn_expired(struct base_timer *t, unsigned int kind);
 int iw_conn_create(struct fab_poller *p, fab_ready_fn ready, void *user,
 		   struct fab_conn **c);
-void iw_quiet(struct fab_conn *c, bool quiet);
+void iw_mask(struct fab_conn *c, bool quiet);
 void iw_disconnect(struct fab_conn *c, bool abort);
-/* Does the peer see a reset when the socket is closed, whoever closes it, and not
- * a FIN? */
-void iw_reset_on_close(struct iw_conn *c, bool reset);
 void iw_conn_destroy_deferred(struct fab_conn *c, void (*done)(void *),
 			      void *user);
 void iw_conn_info(const struct fab_conn *c, struct fab_conn_info *info);
-void iw_rest(struct fab_conn *fc);
+void iw_trim(struct fab_conn *fc);
 int iw_poll(struct fab_conn *c, struct fab_wc *wc, int n);
 int iw_post(struct fab_conn *c, struct fab_wr *chain);
 int iw_post_recv(struct fab_conn *c, struct fab_wr *chain);
 int iw_expose(struct fab_conn *c, struct fab_mr *mr, void *addr, size_t len,
 	      unsigned int access, uint32_t *handle, uint64_t *offset);
 bool iw_unexpose(struct fab_conn *c, uint32_t handle, void *user);
-
-/* end.c; the runner */
-/* It has to end. If it has to already, that stands. */
-void iw_end(struct iw_conn *c, int error, const char *reason);
 
 /* tx.c; the runner */
 /* Send what there is until the socket is full or *budget is used up. */
@@ -325,7 +333,7 @@ void iw_tx_terminate(struct iw_conn *c, unsigned int cause, const uint8_t *bad);
 /* rx.c; the runner */
 void iw_rx_progress(struct iw_conn *c, size_t *budget);
 void iw_rx_discard(struct iw_conn *c);
-void iw_rx_rest(struct iw_conn *c);
+void iw_rx_trim(struct iw_conn *c);
 
 /* deliver.c; the runner: what an FPDU may do, and doing it */
 /* Check the headers in rx.hdr and find the payload's place. 0 or the cause

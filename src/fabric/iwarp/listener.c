@@ -47,14 +47,14 @@ static struct iw_listener *iw_listener(struct fab_listener *l)
 	return container_of(l, struct iw_listener, ev.fab);
 }
 
-static int listener_event(struct fab_events *ev, struct fab_source *src,
-			  uint32_t events);
-static void listener_resume(struct base_timer *t, unsigned int unused);
-static int half_open_event(struct fab_events *ev, struct fab_source *src,
+static int iw_listener_event(struct fab_ev_loop *ev, struct fab_source *src,
+			     uint32_t events);
+static void iw_listener_resume(struct base_timer *t, unsigned int unused);
+static int half_open_event(struct fab_ev_loop *ev, struct fab_source *src,
 			   uint32_t events);
 static void half_open_expired(struct base_timer *t, unsigned int kind);
 
-static void listener_free(struct fab_retired *g)
+static void iw_listener_free(struct fab_retired *g)
 {
 	struct iw_listener *l = container_of(g, struct iw_listener, ev.retired);
 
@@ -74,9 +74,9 @@ int iw_listen(struct fab_poller *fp, const struct sockaddr *addr,
 
 	if (!l)
 		return -ENOMEM;
-	fab_ev_listener_init(&l->ev, fp, fn, user, listener_resume,
-			     listener_free);
-	l->src.event = listener_event;
+	fab_ev_listener_init(&l->ev, fp, fn, user, iw_listener_resume,
+			     iw_listener_free);
+	l->src.event = iw_listener_event;
 	TAILQ_INIT(&l->half);
 	l->fd = socket(addr->sa_family,
 		       SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -93,13 +93,13 @@ int iw_listen(struct fab_poller *fp, const struct sockaddr *addr,
 		goto fail;
 	}
 	*out = &l->ev.fab;
-	rc = fab_events_watch(fab_events(fp), l->fd, &l->src, EPOLLIN);
+	rc = fab_ev_loop_watch(fab_ev_loop(fp), l->fd, &l->src, EPOLLIN);
 	if (!rc)
 		return 0;
 fail:
 	if (l->fd >= 0)
 		close(l->fd);
-	listener_free(&l->ev.retired);
+	iw_listener_free(&l->ev.retired);
 	return rc;
 }
 
@@ -128,8 +128,8 @@ static void count_failed(struct iw_listener *l)
 
 /* Listener lock held. Who connects and sends nothing, as a monitor does to see
  * whether the port is open, is told at a lower level. */
-static void start_failed(struct iw_listener *l,
-			 const struct sockaddr_storage *from, int err)
+static void half_open_failed(struct iw_listener *l,
+			     const struct sockaddr_storage *from, int err)
 {
 	struct fab_domain *d = l->ev.fab.poller->dom;
 	char peer[64];
@@ -181,13 +181,13 @@ void iw_listener_close(struct fab_listener *fl)
 	}
 	base_timer_stop(&fl->poller->timers, &l->ev.timer);
 	pthread_mutex_unlock(&l->ev.lock);
-	fab_events_retire(fab_events(fl->poller), &l->ev.retired);
+	fab_ev_loop_retire(fab_ev_loop(fl->poller), &l->ev.retired);
 }
 
 /* Out of descriptors or memory: a level-triggered listener would spin. */
 static void listener_pause(struct iw_listener *l, int err)
 {
-	struct fab_events *ev = fab_events(l->ev.fab.poller);
+	struct fab_ev_loop *ev = fab_ev_loop(l->ev.fab.poller);
 	uint64_t now = base_now_ms();
 
 	if (!l->short_of)
@@ -200,13 +200,13 @@ static void listener_pause(struct iw_listener *l, int err)
 		l->short_owes = true;
 	}
 	l->short_of = err;
-	fab_events_change(ev, l->fd, &l->src, 0);
+	fab_ev_loop_modify(ev, l->fd, &l->src, 0);
 	base_timer_set(&ev->fab.timers, &l->ev.timer, now + PAUSE_MS, 0);
 }
 
 /* Listener lock held. All who waited have been taken. A log that is opened for
  * each line, as Ganesha's is, has not got the lines of the meantime. */
-static void listener_caught_up(struct iw_listener *l)
+static void listener_recovered(struct iw_listener *l)
 {
 	if (l->short_owes)
 		fab_domain_log(l->ev.fab.poller->dom, LOG_WARNING,
@@ -218,21 +218,21 @@ static void listener_caught_up(struct iw_listener *l)
 	l->short_owes = false;
 }
 
-static void listener_resume(struct base_timer *t, unsigned int unused)
+static void iw_listener_resume(struct base_timer *t, unsigned int unused)
 {
 	struct iw_listener *l = container_of(t, struct iw_listener, ev.timer);
 
 	pthread_mutex_lock(&l->ev.lock);
 	if (!l->ev.closed)
-		fab_events_change(fab_events(l->ev.fab.poller), l->fd, &l->src,
-				  EPOLLIN);
+		fab_ev_loop_modify(fab_ev_loop(l->ev.fab.poller), l->fd,
+				   &l->src, EPOLLIN);
 	pthread_mutex_unlock(&l->ev.lock);
 }
 
 /* Listener lock held. There was no room for this one. Whoever floods us must not
  * flood the log too: one line stands for those of a while. */
-static void no_room(struct iw_listener *l, const struct sockaddr_storage *from,
-		    const char *what)
+static void log_refusal(struct iw_listener *l,
+			const struct sockaddr_storage *from, const char *what)
 {
 	uint64_t now = base_now_ms();
 	char peer[64];
@@ -247,9 +247,9 @@ static void no_room(struct iw_listener *l, const struct sockaddr_storage *from,
 }
 
 /* Listener lock held. The oldest of @peer, if it has its share already. */
-static struct iw_conn *over_share(struct iw_listener *l,
-				  const struct sockaddr_storage *peer,
-				  unsigned int max)
+static struct iw_conn *oldest_over_share(struct iw_listener *l,
+					 const struct sockaddr_storage *peer,
+					 unsigned int max)
 {
 	struct in6_addr host = base_addr_host((const struct sockaddr *)peer);
 	struct iw_conn *c, *oldest = NULL;
@@ -270,16 +270,16 @@ static struct iw_conn *over_share(struct iw_listener *l,
 }
 
 /* Listener lock held. */
-static void half_open_hear(struct iw_listener *l, struct iw_conn *c)
+static void half_open_watch(struct iw_listener *l, struct iw_conn *c)
 {
 	int rc;
 
-	iw_timer_start(c, IW_TIMER_STARTUP);
+	iw_conn_timer_set(c, IW_TIMER_STARTUP);
 	/* The request's arrival, or its presence, is the first edge. */
-	rc = fab_events_watch(iw_conn_poller(c), c->fd, &c->src,
-			      IW_CONN_EVENTS);
+	rc = fab_ev_loop_watch(iw_conn_poller(c), c->fd, &c->src,
+			       IW_CONN_EVENTS);
 	if (rc) {
-		start_failed(l, &c->ev.peer, rc);
+		half_open_failed(l, &c->ev.peer, rc);
 		half_open_drop(l, c);
 	}
 }
@@ -288,7 +288,7 @@ static void half_open_hear(struct iw_listener *l, struct iw_conn *c)
 static void half_open_begin(struct iw_listener *l, int fd,
 			    const struct sockaddr_storage *peer)
 {
-	struct fab_events *ev = fab_events(l->ev.fab.poller);
+	struct fab_ev_loop *ev = fab_ev_loop(l->ev.fab.poller);
 	struct iw_domain *d = iw_domain(ev->fab.dom);
 	socklen_t len = sizeof(struct sockaddr_storage);
 	struct iw_conn *c, *oldest = TAILQ_FIRST(&l->half);
@@ -301,23 +301,27 @@ static void half_open_begin(struct iw_listener *l, int fd,
 	uint64_t turn = base_pace_turn(&l->ev.pace, &host, known, now);
 	int rc;
 
-	c = over_share(l, peer, share);
+	c = oldest_over_share(l, peer, share);
 	/* The oldest one's turn is next. */
 	if ((c && turn) || base_pace_full(&l->ev.pace, known, now)) {
-		no_room(l, peer,
+		log_refusal(
+			l, peer,
 			"iwarp: too many connections at once, closing the newest:");
 		goto refuse;
 	}
 	if (c) {
-		no_room(l, &c->ev.peer,
+		log_refusal(
+			l, &c->ev.peer,
 			"iwarp: too many half-open connections of a host, dropping its oldest:");
 		half_open_drop(l, c);
 	} else if (atomic_load(&d->startups) >= max && !oldest) {
-		no_room(l, peer,
+		log_refusal(
+			l, peer,
 			"iwarp: too many half-open connections, closing the newest:");
 		goto refuse;
 	} else if (atomic_load(&d->startups) >= max) {
-		no_room(l, &oldest->ev.peer,
+		log_refusal(
+			l, &oldest->ev.peer,
 			"iwarp: too many half-open connections, dropping the oldest:");
 		half_open_drop(l, oldest);
 	}
@@ -325,7 +329,7 @@ static void half_open_begin(struct iw_listener *l, int fd,
 	if (!rc)
 		rc = iw_conn_alloc(ev, &c);
 	if (rc) {
-		start_failed(l, peer, rc);
+		half_open_failed(l, peer, rc);
 		goto refuse;
 	}
 	c->fd = fd;
@@ -342,14 +346,14 @@ static void half_open_begin(struct iw_listener *l, int fd,
 		base_timer_set(&ev->fab.timers, &c->ev.timer, turn,
 			       IW_TIMER_PACE);
 	else
-		half_open_hear(l, c);
+		half_open_watch(l, c);
 	return;
 refuse:
 	close(fd);
 }
 
-static int listener_event(struct fab_events *ev, struct fab_source *src,
-			  uint32_t events)
+static int iw_listener_event(struct fab_ev_loop *ev, struct fab_source *src,
+			     uint32_t events)
 {
 	struct iw_listener *l = container_of(src, struct iw_listener, src);
 	struct sockaddr_storage peer;
@@ -366,7 +370,7 @@ static int listener_event(struct fab_events *ev, struct fab_source *src,
 		}
 		if (errno == EAGAIN || errno == EWOULDBLOCK) {
 			if (l->short_of)
-				listener_caught_up(l);
+				listener_recovered(l);
 			break;
 		}
 		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM ||
@@ -392,12 +396,12 @@ static void half_open_move(struct iw_listener *l, struct iw_conn *c)
 	to = l->spread[l->turn++ % l->nspread];
 	if (to == c->ev.fab.poller)
 		return;
-	fab_events_unwatch(iw_conn_poller(c), c->fd);
+	fab_ev_loop_unwatch(iw_conn_poller(c), c->fd);
 	c->ev.fab.poller = to;
 	c->moved = true;
 }
 
-static int half_open_event(struct fab_events *ev, struct fab_source *src,
+static int half_open_event(struct fab_ev_loop *ev, struct fab_source *src,
 			   uint32_t events)
 {
 	struct iw_conn *c = container_of(src, struct iw_conn, src);
@@ -413,7 +417,7 @@ static int half_open_event(struct fab_events *ev, struct fab_source *src,
 	if (!rc)
 		goto out;
 	if (rc < 0) {
-		start_failed(l, &c->ev.peer, rc);
+		half_open_failed(l, &c->ev.peer, rc);
 		half_open_drop(l, c);
 		goto out;
 	}
@@ -443,9 +447,9 @@ static void half_open_expired(struct base_timer *t, unsigned int kind)
 	if (l->ev.closed || atomic_load(&c->ev.dead)) {
 		;
 	} else if (kind == IW_TIMER_PACE) {
-		half_open_hear(l, c);
+		half_open_watch(l, c);
 	} else {
-		start_failed(l, &c->ev.peer, -ETIMEDOUT);
+		half_open_failed(l, &c->ev.peer, -ETIMEDOUT);
 		half_open_drop(l, c);
 	}
 	pthread_mutex_unlock(&l->ev.lock);

@@ -29,7 +29,7 @@ void iw_stag_fini(struct stag_table *t)
 	iw_stag_init(t);
 }
 
-static int grow(struct stag_table *t)
+static int stag_grow(struct stag_table *t)
 {
 	uint32_t size = t->size ? t->size * 2 : FIRST_SIZE;
 	struct stag_entry *e;
@@ -54,7 +54,7 @@ static int grow(struct stag_table *t)
 }
 
 /* One system call for many exposures. */
-static const struct stag_random *draw(struct stag_table *t)
+static const struct stag_random *next_random(struct stag_table *t)
 {
 	if (!t->rnd_left) {
 		arc4random_buf(t->rnd, sizeof(t->rnd));
@@ -72,14 +72,14 @@ int iw_stag_add(struct stag_table *t, void *addr, size_t len,
 	int rc;
 
 	if (!t->free_head) {
-		rc = grow(t);
+		rc = stag_grow(t);
 		if (rc)
 			return rc;
 	}
 	i = t->free_head;
 	e = &t->e[i];
 	t->free_head = e->next_free;
-	r = draw(t);
+	r = next_random(t);
 	e->stag = (r->stag & ~(STAG_MAX - 1u)) | i;
 	/* Chance must not bring back the handle closed last. */
 	if (e->stag == e->last)
@@ -110,7 +110,7 @@ bool iw_stag_del(struct stag_table *t, uint32_t stag)
 
 uint32_t iw_stag_sink(struct stag_table *t)
 {
-	uint32_t stag = draw(t)->stag & ~(STAG_MAX - 1u);
+	uint32_t stag = next_random(t)->stag & ~(STAG_MAX - 1u);
 
 	return stag ? stag : STAG_MAX;
 }

@@ -2,7 +2,7 @@
 /*
  * conn - life of a connection: creation, polling, the end
  *
- * The end, whatever brings it, goes through vb_end(). The queue pair is
+ * The end, whatever brings it, goes through vb_conn_end(). The queue pair is
  * put into its error state, what has completed is collected, and then the pair
  * is destroyed: after that the device touches no memory of this connection, and
  * what has no completion is flushed here. So it does not matter how a device
@@ -20,7 +20,7 @@
  * A peer that vanishes without a word is found out by a probe after 20 s of
  * silence: an RDMA operation of no octets, which its adapter answers. A failed
  * probe, or none answered within the next 20 s, ends the connection. siw needs
- * one for a first message that it has overlooked (first_tick()).
+ * one for a first message that it has overlooked (first_message_tick()).
  *
  * Threads: the runner of the connection; what is retired, the poller thread.
  */
@@ -35,7 +35,7 @@
 
 /* ---- Timers ---------------------------------------------------------- */
 
-static void conn_expired(struct base_timer *t, unsigned int kind)
+static void vb_conn_expired(struct base_timer *t, unsigned int kind)
 {
 	static const unsigned int bit[] = {
 		[VB_TIMER_STARTUP] = VB_EV_STARTUP,
@@ -46,7 +46,7 @@ static void conn_expired(struct base_timer *t, unsigned int kind)
 	};
 	struct vb_conn *c = container_of(t, struct vb_conn, ev.timer);
 
-	fab_ev_conn_tell(&c->ev, bit[kind]);
+	fab_ev_conn_notify(&c->ev, bit[kind]);
 }
 
 /* ---- Making and freeing ---------------------------------------------- */
@@ -73,17 +73,17 @@ static int destroy_qp(struct vb_conn *c)
  * may be called again. False: the device does not let go of the queue pair, or of
  * the completion queue, whose events name the connection.
  */
-static bool conn_release(struct vb_conn *c)
+static bool vb_conn_release(struct vb_conn *c)
 {
 	int rc = 0;
 
-	vb_watch_end(c);
+	vb_cq_detach(c);
 	if (c->dev)
 		vb_windows_close(c);
 	if (destroy_qp(c))
 		return false;
 	vb_srq_leave(c);
-	vb_watch_disarm(c);
+	vb_cq_disarm(c);
 	if (c->cq)
 		rc = ibv_destroy_cq(c->cq);
 	if (rc && vb_device_keeps(c->dev, rc)) {
@@ -104,7 +104,7 @@ static bool conn_release(struct vb_conn *c)
 	return true;
 }
 
-static void conn_free(struct vb_conn *c)
+static void vb_conn_free(struct vb_conn *c)
 {
 	vb_windows_free(c);
 	pthread_mutex_destroy(&c->cq_lock);
@@ -114,7 +114,7 @@ static void conn_free(struct vb_conn *c)
 	free(c);
 }
 
-static void retired_leave(struct fab_retired *g)
+static void vb_conn_leave(struct fab_retired *g)
 {
 	struct vb_conn *c = container_of(g, struct vb_conn, ev.retired);
 	struct vb_poller *p = vb_conn_poller(c);
@@ -125,17 +125,17 @@ static void retired_leave(struct fab_retired *g)
 		TAILQ_REMOVE(&p->conns, c, link);
 	c->listed = false;
 	pthread_mutex_unlock(&p->lock);
-	vb_watch_remove(p, c);
-	c->stuck = !conn_release(c);
+	vb_cq_poll_remove(p, c);
+	c->stuck = !vb_conn_release(c);
 }
 
-static void retired_free(struct fab_retired *g)
+static void vb_conn_retired(struct fab_retired *g)
 {
 	struct vb_conn *c = container_of(g, struct vb_conn, ev.retired);
 	struct vb_poller *p = vb_conn_poller(c);
 
 	if (!c->stuck) {
-		conn_free(c);
+		vb_conn_free(c);
 		return;
 	}
 	g->next = p->stuck;
@@ -147,9 +147,10 @@ void vb_conn_retry_stuck(struct vb_poller *p)
 	struct fab_retired **link = &p->stuck, *g;
 
 	while ((g = *link)) {
-		if (conn_release(container_of(g, struct vb_conn, ev.retired))) {
+		if (vb_conn_release(
+			    container_of(g, struct vb_conn, ev.retired))) {
 			*link = g->next;
-			fab_events_retire(&p->ev, g);
+			fab_ev_loop_retire(&p->ev, g);
 		} else {
 			link = &g->next;
 		}
@@ -163,9 +164,9 @@ int vb_conn_alloc(struct vb_poller *p, fab_ready_fn ready, void *user,
 
 	if (!c)
 		return -ENOMEM;
-	fab_ev_conn_init(&c->ev, &p->ev, conn_expired);
-	c->ev.retired.leave = retired_leave;
-	c->ev.retired.free = retired_free;
+	fab_ev_conn_init(&c->ev, &p->ev, vb_conn_expired);
+	c->ev.retired.leave = vb_conn_leave;
+	c->ev.retired.free = vb_conn_retired;
 	c->src.event = vb_cm_conn_event;
 	/* Events of devices are for all that are listed. */
 	fab_ev_conn_set_ready(&c->ev.fab, ready, user);
@@ -195,7 +196,7 @@ int vb_conn_create(struct fab_poller *p, fab_ready_fn ready, void *user,
 /* ---- Completions ----------------------------------------------------- */
 
 /* In the order established, work, handles that are closed, the end. */
-static int take_completions(struct vb_conn *c, struct fab_wc *wc, int n)
+static int vb_take_completions(struct vb_conn *c, struct fab_wc *wc, int n)
 {
 	void *user;
 	int got = 0;
@@ -214,14 +215,14 @@ static int take_completions(struct vb_conn *c, struct fab_wc *wc, int n)
 /* ---- The end --------------------------------------------------------- */
 
 /* What has completed. */
-static void collect(struct vb_conn *c)
+static void drain_cq(struct vb_conn *c)
 {
 	while (c->cq && vb_cq_progress(c, BASE_TURN))
 		;
 }
 
 /* It is to end: nothing is the device's any more, and all work is given back. */
-static void settle(struct vb_conn *c)
+static void vb_conn_finish(struct vb_conn *c)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
 	struct vb_poller *p = vb_conn_poller(c);
@@ -234,7 +235,7 @@ static void settle(struct vb_conn *c)
 	if (c->id && c->id->qp)
 		ibv_modify_qp(c->id->qp, &attr, IBV_QP_STATE);
 	pthread_mutex_unlock(&p->cm_lock);
-	collect(c);
+	drain_cq(c);
 	/* If work has failed, that is why, and not what followed from it. */
 	if (c->broke) {
 		c->ev.done.error = c->broke;
@@ -245,12 +246,12 @@ static void settle(struct vb_conn *c)
 	/* Before the pair, to which they are bound. */
 	vb_windows_close(c);
 	/* All of it before the pair is destroyed, nothing after. */
-	collect(c);
-	vb_watch_end(c);
-	collect(c);
+	drain_cq(c);
+	vb_cq_detach(c);
+	drain_cq(c);
 	stuck = destroy_qp(c);
 	vb_windows_close(c);
-	vb_windows_keep(c);
+	vb_windows_quarantine(c);
 	if (stuck)
 		fab_domain_log_peer(
 			c->ev.fab.poller->dom, &c->ev.peer, 3,
@@ -269,7 +270,7 @@ static void settle(struct vb_conn *c)
 }
 
 /* Orderly end from this side: once all is sent and confirmed. */
-static void closing_progress(struct vb_conn *c)
+static void vb_closing_progress(struct vb_conn *c)
 {
 	if (c->state != VB_ST_CLOSING || c->sq.head || c->reads.head)
 		return;
@@ -279,9 +280,9 @@ static void closing_progress(struct vb_conn *c)
 		return;
 	}
 	c->state = VB_ST_LINGER;
-	vb_timer_start(c, VB_TIMER_LINGER);
+	vb_conn_timer_set(c, VB_TIMER_LINGER);
 	if (rdma_disconnect(c->id))
-		vb_end(c, 0, "closed by this side");
+		vb_conn_end(c, 0, "closed by this side");
 }
 
 void vb_disconnect(struct fab_conn *fc, bool abort)
@@ -299,89 +300,90 @@ void vb_disconnect(struct fab_conn *fc, bool abort)
 	case VB_ST_ROUTE:
 	case VB_ST_CONNECTING:
 	case VB_ST_ACCEPTED:
-		vb_end(c, -ECONNABORTED, "ended before it was established");
+		vb_conn_end(c, -ECONNABORTED,
+			    "ended before it was established");
 		break;
 	case VB_ST_OPEN:
 	case VB_ST_CLOSING:
 	case VB_ST_LINGER:
 		if (abort) {
-			vb_end(c, -ECONNABORTED, "ended by this side");
+			vb_conn_end(c, -ECONNABORTED, "ended by this side");
 			break;
 		}
 		if (c->state != VB_ST_OPEN)
 			return;
 		c->state = VB_ST_CLOSING;
-		vb_timer_start(c, VB_TIMER_LINGER);
+		vb_conn_timer_set(c, VB_TIMER_LINGER);
 		vb_post_sends(c);
-		closing_progress(c);
+		vb_closing_progress(c);
 		break;
 	}
-	settle(c);
-	vb_kick(c);
+	vb_conn_finish(c);
+	vb_conn_schedule(c);
 }
 
 /* ---- Progress -------------------------------------------------------- */
 
 /* Time to look whether the peer is still there. */
-static void tick(struct vb_conn *c)
+static void keepalive_tick(struct vb_conn *c)
 {
 	if (c->heard != c->heard_last) {
 		c->heard_last = c->heard;
 	} else if (c->probe_out) {
-		vb_end(c, -ETIMEDOUT, "the peer no longer answers");
+		vb_conn_end(c, -ETIMEDOUT, "the peer no longer answers");
 		return;
 	} else {
 		vb_post_probe(c);
 	}
 	if (c->state == VB_ST_OPEN)
-		vb_timer_start(c, VB_TIMER_KEEPALIVE);
+		vb_conn_timer_set(c, VB_TIMER_KEEPALIVE);
 }
 
 /* siw sends the MPA reply before it takes the socket over for the queue pair.
  * What the peer sends in between lies there until more comes: the answer to a
  * probe is such. */
-static void first_tick(struct vb_conn *c)
+static void first_message_tick(struct vb_conn *c)
 {
 	if (!c->heard)
 		vb_post_probe(c);
-	vb_timer_start(c, VB_TIMER_KEEPALIVE);
+	vb_conn_timer_set(c, VB_TIMER_KEEPALIVE);
 }
 
 static void open_events(struct vb_conn *c, unsigned int ev)
 {
 	/* What waits is posted behind this, which may start it again. */
 	if ((ev & VB_EV_SHORT) && c->state == VB_ST_OPEN)
-		vb_timer_start(c,
-			       c->heard ? VB_TIMER_KEEPALIVE : VB_TIMER_FIRST);
+		vb_conn_timer_set(c, c->heard ? VB_TIMER_KEEPALIVE :
+						VB_TIMER_FIRST);
 	/* Perhaps since its completion queue ran over. */
 	if (ev & VB_EV_QP)
 		c->incomplete = true;
 	if (ev & VB_EV_RULE)
-		vb_end(c, -EPROTO, "the peer broke a rule");
+		vb_conn_end(c, -EPROTO, "the peer broke a rule");
 	else if (c->state < VB_ST_OPEN)
-		vb_end(c, -ECONNRESET, "closed during start-up");
+		vb_conn_end(c, -ECONNRESET, "closed during start-up");
 	else if (ev & VB_EV_QP)
-		vb_end(c, -EIO, "the device broke the connection");
+		vb_conn_end(c, -EIO, "the device broke the connection");
 	else if ((ev & VB_EV_SRQ) && vb_srq_broken(c))
-		vb_end(c, -EIO, "the shared receive queue broke");
+		vb_conn_end(c, -EIO, "the shared receive queue broke");
 	else if ((ev & VB_EV_DOWN) && c->state == VB_ST_LINGER)
-		vb_end(c, 0, "closed by this side");
+		vb_conn_end(c, 0, "closed by this side");
 	else if (ev & VB_EV_DOWN)
-		vb_end(c, 0, "closed by the peer");
+		vb_conn_end(c, 0, "closed by the peer");
 	else if ((ev & VB_EV_LINGER) && c->state != VB_ST_OPEN)
-		vb_end(c, -ETIMEDOUT, "the peer did not close in time");
+		vb_conn_end(c, -ETIMEDOUT, "the peer did not close in time");
 	else if ((ev & VB_EV_TICK) && c->state == VB_ST_OPEN)
-		tick(c);
+		keepalive_tick(c);
 	else if ((ev & VB_EV_FIRST) && c->state == VB_ST_OPEN)
-		first_tick(c);
+		first_message_tick(c);
 	else if ((ev & (VB_EV_PROBE | VB_EV_FAIL)) && c->state == VB_ST_OPEN)
 		/* The second: the peer's hardware address has changed. */
 		vb_post_probe(c);
 }
 
-static void take_events(struct vb_conn *c)
+static void vb_take_events(struct vb_conn *c)
 {
-	unsigned int ev = fab_ev_conn_events(&c->ev);
+	unsigned int ev = fab_ev_conn_take_events(&c->ev);
 
 	if (!ev)
 		return;
@@ -391,11 +393,12 @@ static void take_events(struct vb_conn *c)
 		return;
 	}
 	if ((ev & VB_EV_GONE) && c->dev && atomic_load(&c->dev->gone)) {
-		vb_end(c, -ENODEV, "the device is gone");
+		vb_conn_end(c, -ENODEV, "the device is gone");
 		return;
 	}
 	if (ev & VB_EV_MOVED) {
-		vb_end(c, -ENETRESET, "the address moved to another device");
+		vb_conn_end(c, -ENETRESET,
+			    "the address moved to another device");
 		return;
 	}
 	if (c->state < VB_ST_OPEN)
@@ -408,56 +411,56 @@ static void take_events(struct vb_conn *c)
 		open_events(c, ev);
 }
 
-static bool advance(struct vb_conn *c)
+static bool vb_advance(struct vb_conn *c)
 {
 	unsigned int n = 0;
 
-	take_events(c);
+	vb_take_events(c);
 	if (c->state < VB_ST_ACCEPTED || c->state > VB_ST_LINGER)
 		return false;
 	n = vb_cq_progress(c, BASE_TURN);
 	if (c->broke) {
-		vb_end(c, c->broke, c->broke_reason);
+		vb_conn_end(c, c->broke, c->broke_reason);
 		return false;
 	}
 	if (c->state != VB_ST_ACCEPTED)
 		vb_post_sends(c);
 	vb_windows_progress(c);
 	(void)vb_post_receives(c);
-	closing_progress(c);
+	vb_closing_progress(c);
 	return n > 0;
 }
 
 /* Returns whether there is certainly more to do at once. */
-static bool progress(struct vb_conn *c)
+static bool vb_progress(struct vb_conn *c)
 {
-	bool more = advance(c);
+	bool more = vb_advance(c);
 
-	settle(c);
+	vb_conn_finish(c);
 	return more;
 }
 
 int vb_poll(struct fab_conn *fc, struct fab_wc *wc, int n)
 {
 	struct vb_conn *c = vb_conn(fc);
-	int got = take_completions(c, wc, n);
+	int got = vb_take_completions(c, wc, n);
 
 	/* What the device has completed may be nothing to tell of. */
-	while (got < n && progress(c) && !c->ev.done.work.head &&
+	while (got < n && vb_progress(c) && !c->ev.done.work.head &&
 	       !c->closed_windows)
 		;
-	return got + take_completions(c, wc + got, n - got);
+	return got + vb_take_completions(c, wc + got, n - got);
 }
 
 /* ---- What may find that it has to end --------------------------------- */
 
 /* The runner polls for the rest. */
-static void settle_and_kick(struct vb_conn *c)
+static void finish_and_schedule(struct vb_conn *c)
 {
 	if (c->state != VB_ST_ENDING)
 		return;
-	settle(c);
-	vb_kick(c);
+	vb_conn_finish(c);
+	vb_conn_schedule(c);
 }
 
 int vb_connect(struct fab_conn *fc, const struct sockaddr *addr,
@@ -466,7 +469,7 @@ int vb_connect(struct fab_conn *fc, const struct sockaddr *addr,
 	struct vb_conn *c = vb_conn(fc);
 	int rc = vb_startup_connect(c, addr, addrlen, params);
 
-	settle_and_kick(c);
+	finish_and_schedule(c);
 	return rc;
 }
 
@@ -477,9 +480,9 @@ int vb_accept(struct fab_conn *fc, const struct fab_conn_params *params)
 
 	/* After an error nothing follows. */
 	if (rc)
-		settle(c);
+		vb_conn_finish(c);
 	else
-		settle_and_kick(c);
+		finish_and_schedule(c);
 	return rc;
 }
 
@@ -488,7 +491,7 @@ int vb_post(struct fab_conn *fc, struct fab_wr *chain)
 	struct vb_conn *c = vb_conn(fc);
 	int rc = vb_post_chain(c, chain);
 
-	settle_and_kick(c);
+	finish_and_schedule(c);
 	return rc;
 }
 
@@ -497,7 +500,7 @@ int vb_post_recv(struct fab_conn *fc, struct fab_wr *chain)
 	struct vb_conn *c = vb_conn(fc);
 	int rc = vb_post_recv_chain(c, chain);
 
-	settle_and_kick(c);
+	finish_and_schedule(c);
 	return rc;
 }
 
@@ -506,7 +509,7 @@ bool vb_unexpose(struct fab_conn *fc, uint32_t handle, void *user)
 	struct vb_conn *c = vb_conn(fc);
 	bool closed = vb_window_close(c, handle, user);
 
-	settle_and_kick(c);
+	finish_and_schedule(c);
 	/* The end has closed all, or kept its memory. */
 	return closed || c->state == VB_ST_DEAD;
 }

@@ -24,16 +24,16 @@
 
 #define POLL_BATCH 16u
 
-struct meaning {
+struct wc_error {
 	int error;
 	const char *reason;
 };
 
-static const struct meaning *meaning_of(enum ibv_wc_status status)
+static const struct wc_error *wc_error_of(enum ibv_wc_status status)
 {
-	static const struct meaning other = { -EIO, "the device reports an "
-						    "error" };
-	static const struct meaning known[] = {
+	static const struct wc_error other = { -EIO, "the device reports an "
+						     "error" };
+	static const struct wc_error known[] = {
 		[IBV_WC_LOC_LEN_ERR] = { -EPROTO,
 					 "message longer than its Receive" },
 		[IBV_WC_LOC_PROT_ERR] = { -EIO, "local memory not accessible" },
@@ -60,31 +60,31 @@ static const struct meaning *meaning_of(enum ibv_wc_status status)
 }
 
 /* One that failed; flushing follows and tells nothing. */
-static enum fab_status failure(struct vb_conn *c, const struct ibv_wc *wc)
+static enum fab_status wc_failure(struct vb_conn *c, const struct ibv_wc *wc)
 {
 	enum ibv_wc_status status = wc->status;
-	const struct meaning *m;
+	const struct wc_error *m;
 
 	if (status == IBV_WC_WR_FLUSH_ERR)
 		return FAB_FLUSHED;
 	/* What rxe says of a Receive that is too short. */
 	if (status == IBV_WC_LOC_QP_OP_ERR && (wc->wr_id & VB_RECV_ID))
 		status = IBV_WC_LOC_LEN_ERR;
-	m = meaning_of(status);
+	m = wc_error_of(status);
 	if (!c->broke)
-		vb_broke(c, m->error,
-			 vb_reason(
-				 c,
-				 "%s (%s, queue pair %u: %s, vendor error %#x)",
-				 m->reason, c->dev->name, wc->qp_num,
-				 ibv_wc_status_str(wc->status),
-				 wc->vendor_err));
+		vb_conn_fail(
+			c, m->error,
+			vb_conn_reason(
+				c,
+				"%s (%s, queue pair %u: %s, vendor error %#x)",
+				m->reason, c->dev->name, wc->qp_num,
+				ibv_wc_status_str(wc->status), wc->vendor_err));
 	return FAB_ERROR;
 }
 
 /* ---- Send queue ------------------------------------------------------ */
 
-static void release(struct vb_conn *c, struct vb_slot *slot)
+static void slot_release(struct vb_conn *c, struct vb_slot *slot)
 {
 	struct ibv_mr *sink = slot->sink;
 
@@ -92,16 +92,16 @@ static void release(struct vb_conn *c, struct vb_slot *slot)
 	slot->sink = NULL;
 	if (!sink || !vb_device_keeps(c->dev, ibv_dereg_mr(sink)))
 		return;
-	fab_mr_keep(slot->sink_of, sink->addr, sink->length);
-	vb_broke(c, -EIO, "the key of an RDMA Read cannot be closed");
+	fab_mr_quarantine(slot->sink_of, sink->addr, sink->length);
+	vb_conn_fail(c, -EIO, "the key of an RDMA Read cannot be closed");
 }
 
-static void succeeded(struct vb_conn *c, uint64_t seq)
+static void send_succeeded(struct vb_conn *c, uint64_t seq)
 {
 	struct vb_slot *slot = &c->slot[seq % c->sq_depth];
 	struct fab_wr *wr = slot->wr;
 
-	release(c, slot);
+	slot_release(c, slot);
 	if (slot->read && slot->last)
 		c->reads_out--;
 	if (!wr)
@@ -120,12 +120,12 @@ static void succeeded(struct vb_conn *c, uint64_t seq)
 	}
 }
 
-static void failed(struct vb_conn *c, uint64_t seq, enum fab_status status)
+static void send_failed(struct vb_conn *c, uint64_t seq, enum fab_status status)
 {
 	struct vb_slot *slot = &c->slot[seq % c->sq_depth];
 	struct fab_wr *wr = slot->wr;
 
-	release(c, slot);
+	slot_release(c, slot);
 	if (!wr)
 		return;
 	if (wr->priv[WR_KIND] == KIND_USER)
@@ -136,7 +136,7 @@ static void failed(struct vb_conn *c, uint64_t seq, enum fab_status status)
 			c->slot[s % c->sq_depth].wr = NULL;
 }
 
-static void send_done(struct vb_conn *c, const struct ibv_wc *wc)
+static void send_completed(struct vb_conn *c, const struct ibv_wc *wc)
 {
 	uint64_t seq = wc->wr_id;
 
@@ -145,19 +145,19 @@ static void send_done(struct vb_conn *c, const struct ibv_wc *wc)
 		/* siw flushes a Read whose answer has just come once more. */
 		if (wc->status == IBV_WC_WR_FLUSH_ERR)
 			return;
-		vb_broke(c, -EIO, "the device completed a request twice");
+		vb_conn_fail(c, -EIO, "the device completed a request twice");
 		return;
 	}
 	for (uint64_t s = c->sq_tail; s < seq; s++) {
 		struct vb_slot *slot = &c->slot[s % c->sq_depth];
 
 		if (!slot->done && !slot->read)
-			succeeded(c, s);
+			send_succeeded(c, s);
 	}
 	if (wc->status == IBV_WC_SUCCESS)
-		succeeded(c, seq);
+		send_succeeded(c, seq);
 	else
-		failed(c, seq, failure(c, wc));
+		send_failed(c, seq, wc_failure(c, wc));
 	while (c->sq_tail < c->sq_head &&
 	       c->slot[c->sq_tail % c->sq_depth].done)
 		c->sq_tail++;
@@ -165,19 +165,19 @@ static void send_done(struct vb_conn *c, const struct ibv_wc *wc)
 
 /* ---- Receive queue --------------------------------------------------- */
 
-static void give(struct vb_conn *c, void *memory)
+static void free_memory(struct vb_conn *c, void *memory)
 {
-	const struct fab_share *share = &vb_conn_domain(c)->fab.share;
+	const struct fab_srq_params *share = &vb_conn_domain(c)->fab.srq;
 
 	if (memory)
-		share->give(share->ctx, memory);
+		share->free(share->ctx, memory);
 }
 
 /* A Receive that no message is in. */
-static void not_received(struct vb_conn *c, struct fab_wr *wr,
-			 enum fab_status status)
+static void recv_failed(struct vb_conn *c, struct fab_wr *wr,
+			enum fab_status status)
 {
-	give(c, (void *)(uintptr_t)wr->priv[WR_MEMORY]);
+	free_memory(c, (void *)(uintptr_t)wr->priv[WR_MEMORY]);
 	wr->priv[WR_MEMORY] = 0;
 	fab_complete(&c->ev.done, wr, status);
 }
@@ -187,25 +187,25 @@ static bool is_message(struct vb_conn *c, const struct fab_wr *wr,
 		       const struct ibv_wc *wc)
 {
 	if (wc->opcode != IBV_WC_RECV)
-		vb_broke(c, -EPROTO,
-			 "RDMA Write with Immediate instead of a message");
+		vb_conn_fail(c, -EPROTO,
+			     "RDMA Write with Immediate instead of a message");
 	else if (wc->wc_flags & IBV_WC_WITH_IMM)
-		vb_broke(c, -EPROTO,
-			 "Send with Immediate instead of a message");
+		vb_conn_fail(c, -EPROTO,
+			     "Send with Immediate instead of a message");
 	else if (wc->byte_len > wr->sge[0].len)
-		vb_broke(c, -EPROTO, "message longer than its Receive");
+		vb_conn_fail(c, -EPROTO, "message longer than its Receive");
 	else
 		return true;
 	return false;
 }
 
-static void received(struct vb_conn *c, struct fab_wr *wr,
-		     const struct ibv_wc *wc)
+static void recv_succeeded(struct vb_conn *c, struct fab_wr *wr,
+			   const struct ibv_wc *wc)
 {
 	const uint32_t *inv = NULL;
 
 	if (!is_message(c, wr, wc)) {
-		not_received(c, wr, FAB_ERROR);
+		recv_failed(c, wr, FAB_ERROR);
 		return;
 	}
 	c->ev.count.recvs++;
@@ -218,54 +218,54 @@ static void received(struct vb_conn *c, struct fab_wr *wr,
 }
 
 /* One of the shared queue: whose Receive it was is decided only here. */
-static void shared_done(struct vb_conn *c, const struct ibv_wc *wc)
+static void srq_recv_completed(struct vb_conn *c, const struct ibv_wc *wc)
 {
 	void *memory = vb_srq_take(c, wc->wr_id);
 	struct fab_wr *wr = c->rq.head;
 	enum fab_status status = FAB_OK;
 
 	if (!memory) {
-		vb_broke(c, -EIO, "the device completed a Receive twice");
+		vb_conn_fail(c, -EIO, "the device completed a Receive twice");
 		return;
 	}
 	if (wc->status != IBV_WC_SUCCESS) {
-		status = failure(c, wc);
+		status = wc_failure(c, wc);
 	} else if (!wr) {
-		vb_broke(c, -EPROTO, "message without a Receive");
+		vb_conn_fail(c, -EPROTO, "message without a Receive");
 	}
 	/* What is flushed has taken nobody's. */
 	if (!wr || status == FAB_FLUSHED) {
-		give(c, memory);
+		free_memory(c, memory);
 		return;
 	}
 	wr_take(&c->rq);
 	vb_srq_redeem(c, 1);
 	wr->priv[WR_MEMORY] = (uintptr_t)memory;
 	if (status == FAB_OK)
-		received(c, wr, wc);
+		recv_succeeded(c, wr, wc);
 	else
-		not_received(c, wr, status);
+		recv_failed(c, wr, status);
 }
 
-static void receive_done(struct vb_conn *c, const struct ibv_wc *wc)
+static void recv_completed(struct vb_conn *c, const struct ibv_wc *wc)
 {
 	uint64_t seq = wc->wr_id & ~VB_RECV_ID;
 	struct fab_wr *wr;
 
 	if (c->srq) {
-		shared_done(c, wc);
+		srq_recv_completed(c, wc);
 		return;
 	}
 	if (seq != c->rq_tail || seq >= c->rq_head) {
-		vb_broke(c, -EIO, "the device completed a Receive twice");
+		vb_conn_fail(c, -EIO, "the device completed a Receive twice");
 		return;
 	}
 	wr = c->rslot[seq % c->rq_depth];
 	c->rq_tail++;
 	if (wc->status == IBV_WC_SUCCESS)
-		received(c, wr, wc);
+		recv_succeeded(c, wr, wc);
 	else
-		not_received(c, wr, failure(c, wc));
+		recv_failed(c, wr, wc_failure(c, wc));
 }
 
 /* ---- Both ------------------------------------------------------------ */
@@ -277,22 +277,22 @@ unsigned int vb_cq_progress(struct vb_conn *c, unsigned int budget)
 
 	while (total < budget) {
 		bool broken;
-		unsigned int n = vb_watch_take(c, wc, POLL_BATCH, &broken);
+		unsigned int n = vb_cq_take(c, wc, POLL_BATCH, &broken);
 
 		for (unsigned int i = 0; i < n; i++) {
 			if (wc[i].status == IBV_WC_SUCCESS)
 				c->heard++;
 			if (wc[i].wr_id & VB_RECV_ID)
-				receive_done(c, &wc[i]);
+				recv_completed(c, &wc[i]);
 			else
-				send_done(c, &wc[i]);
+				send_completed(c, &wc[i]);
 		}
 		total += n;
 		if (n == POLL_BATCH)
 			continue;
 		if (broken) {
 			c->incomplete = true;
-			vb_broke(c, -EIO, "the completion queue is broken");
+			vb_conn_fail(c, -EIO, "the completion queue is broken");
 		}
 		break;
 	}
@@ -300,19 +300,19 @@ unsigned int vb_cq_progress(struct vb_conn *c, unsigned int budget)
 }
 
 /* The device may still use it. */
-static void keep(struct vb_conn *c, struct fab_wr *wr)
+static void quarantine_wr(struct vb_conn *c, struct fab_wr *wr)
 {
-	const struct fab_share *share = &vb_conn_domain(c)->fab.share;
+	const struct fab_srq_params *share = &vb_conn_domain(c)->fab.srq;
 
 	/* Shared memory of its own is simply not given back. */
-	if (wr->op == FAB_RECV && share->take) {
+	if (wr->op == FAB_RECV && share->alloc) {
 		wr->priv[WR_MEMORY] = 0;
 		return;
 	}
 	for (unsigned int i = 0; i < wr->nsge; i++)
 		if (wr->sge[i].mr)
-			fab_mr_keep(wr->sge[i].mr, wr->sge[i].addr,
-				    wr->sge[i].len);
+			fab_mr_quarantine(wr->sge[i].mr, wr->sge[i].addr,
+					  wr->sge[i].len);
 }
 
 static void flush_list(struct vb_conn *c, struct wr_list *l)
@@ -321,7 +321,7 @@ static void flush_list(struct vb_conn *c, struct wr_list *l)
 
 	while ((wr = wr_take(l)))
 		if (wr->op == FAB_RECV)
-			not_received(c, wr, FAB_FLUSHED);
+			recv_failed(c, wr, FAB_FLUSHED);
 		else if (wr->priv[WR_KIND] == KIND_USER)
 			fab_complete(&c->ev.done, wr, FAB_FLUSHED);
 }
@@ -334,9 +334,9 @@ void vb_cq_flush(struct vb_conn *c, bool keeps)
 
 		if (slot->done)
 			continue;
-		release(c, slot);
+		slot_release(c, slot);
 		if (user && keeps)
-			keep(c, slot->wr);
+			quarantine_wr(c, slot->wr);
 		if (user && slot->last)
 			fab_complete(&c->ev.done, slot->wr, FAB_FLUSHED);
 	}
@@ -346,8 +346,8 @@ void vb_cq_flush(struct vb_conn *c, bool keeps)
 		struct fab_wr *wr = c->rslot[c->rq_tail % c->rq_depth];
 
 		if (keeps)
-			keep(c, wr);
-		not_received(c, wr, FAB_FLUSHED);
+			quarantine_wr(c, wr);
+		recv_failed(c, wr, FAB_FLUSHED);
 	}
 	if (c->srq)
 		vb_srq_redeem(c, c->promised);

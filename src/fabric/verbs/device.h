@@ -19,16 +19,6 @@ void vb_device_watch(struct vb_device *dev, struct vb_poller *p);
 void vb_device_put(struct vb_device *dev);
 /* The device is no more, of which an id of the caller's is still there. */
 void vb_device_lost(struct vb_domain *d, struct ibv_context *ctx);
-/*
- * Close the files of a device that is no more, and that nobody uses but librdmacm,
- * which has it open for the caller. librdmacm closes their numbers some day; until
- * then nothing answers there.
- */
-void vb_device_sever(struct ibv_context *ctx);
-/* Domain lock held: keep the device open, of which @id has an address, until it
- * is removed; not any more. */
-void vb_hold_open(struct vb_device *dev, struct rdma_cm_id *id);
-void vb_hold_close(struct vb_device *dev);
 /* Poller thread: let go of devices that have gone and are in no use. */
 void vb_device_reclaim(struct vb_poller *p);
 void vb_device_free(struct vb_device *dev);
@@ -39,9 +29,14 @@ bool vb_device_keeps(struct vb_device *dev, int rc);
 /* Fold what @ctx can do into the limits of all. */
 int vb_device_limits(const struct vb_domain *d, struct ibv_context *ctx,
 		     struct fab_limits *l);
-unsigned int vb_device_local_access(const struct vb_device *dev);
+bool vb_device_meets_limits(struct vb_domain *d, struct ibv_context *ctx);
+void vb_device_read_caps(struct vb_device *dev,
+			 const struct ibv_device_attr *a);
+/* Register with @dev what the domain has registered. Returns 0 or -errno. Domain lock held. */
+int vb_memory_add(struct vb_device *dev);
+void vb_memory_remove(struct vb_device *dev);
 /* Of its async_src. */
-int vb_device_event(struct fab_events *ev, struct fab_source *src,
+int vb_device_event(struct fab_ev_loop *ev, struct fab_source *src,
 		    uint32_t events);
 
 #endif /* RPCRDMA_VERBS_DEVICE_H */

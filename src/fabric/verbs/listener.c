@@ -29,7 +29,7 @@
 
 #define BACKLOG 1024
 
-static int open_id(struct vb_listener *l, struct rdma_cm_id **out)
+static int listener_open_id(struct vb_listener *l, struct rdma_cm_id **out)
 {
 	struct vb_poller *p = vb_poller(l->ev.fab.poller);
 	struct rdma_cm_id *id = NULL;
@@ -55,10 +55,11 @@ static int open_id(struct vb_listener *l, struct rdma_cm_id **out)
 	return 0;
 }
 
-static int listener_event(struct vb_cm_source *src, struct rdma_cm_event *ev);
+static int vb_listener_event(struct vb_cm_source *src,
+			     struct rdma_cm_event *ev);
 static void listener_reopen(struct base_timer *t, unsigned int unused);
 
-static void listener_free(struct fab_retired *g)
+static void vb_listener_free(struct fab_retired *g)
 {
 	struct vb_listener *l = container_of(g, struct vb_listener, ev.retired);
 
@@ -76,19 +77,87 @@ int vb_listen(struct fab_poller *fp, const struct sockaddr *addr,
 	if (!l)
 		return -ENOMEM;
 	fab_ev_listener_init(&l->ev, fp, fn, user, listener_reopen,
-			     listener_free);
-	l->src.event = listener_event;
+			     vb_listener_free);
+	l->src.event = vb_listener_event;
 	memcpy(&l->ev.addr, addr, addrlen);
 	*out = &l->ev.fab;
 	/* A request may come before this returns. */
 	pthread_mutex_lock(&l->ev.lock);
-	rc = open_id(l, &l->id);
+	rc = listener_open_id(l, &l->id);
 	pthread_mutex_unlock(&l->ev.lock);
 	if (!rc)
 		return 0;
-	listener_free(&l->ev.retired);
+	vb_listener_free(&l->ev.retired);
 	*out = NULL;
 	return rc;
+}
+
+/* ---- Which addresses are of a device ------------------------------------- */
+
+static bool any_port_is_up(void)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	struct ibv_device_attr a;
+	struct ibv_port_attr port;
+	bool up = false;
+
+	for (int i = 0; list && list[i] && !up; i++) {
+		struct ibv_context *ctx = ibv_open_device(list[i]);
+
+		if (!ctx)
+			continue;
+		if (ibv_query_device(ctx, &a))
+			a.phys_port_cnt = 0;
+		for (uint8_t n = 1; n <= a.phys_port_cnt && !up; n++)
+			up = !ibv_query_port(ctx, n, &port) &&
+			     port.state == IBV_PORT_ACTIVE;
+		ibv_close_device(ctx);
+	}
+	if (list)
+		ibv_free_device_list(list);
+	return up;
+}
+
+static bool device_has_addr(const struct sockaddr *addr)
+{
+	struct rdma_event_channel *ch = NULL;
+	struct rdma_cm_id *id = NULL;
+	struct sockaddr_storage at;
+	bool any, owns = false;
+
+	memset(&at, 0, sizeof(at));
+	if (addr->sa_family == AF_INET) {
+		struct sockaddr_in *in = (struct sockaddr_in *)&at;
+
+		memcpy(in, addr, sizeof(*in));
+		in->sin_port = 0;
+		any = in->sin_addr.s_addr == htonl(INADDR_ANY);
+	} else if (addr->sa_family == AF_INET6) {
+		struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&at;
+
+		memcpy(in6, addr, sizeof(*in6));
+		in6->sin6_port = 0;
+		any = IN6_IS_ADDR_UNSPECIFIED(&in6->sin6_addr);
+	} else {
+		return false;
+	}
+	ch = rdma_create_event_channel();
+	if (!ch)
+		return false;
+	if (!rdma_create_id(ch, &id, NULL, RDMA_PS_TCP) &&
+	    !rdma_bind_addr(id, (struct sockaddr *)&at))
+		owns = any || id->verbs;
+	if (id)
+		rdma_destroy_id(id);
+	rdma_destroy_event_channel(ch);
+	return owns;
+}
+
+bool vb_owns(const struct sockaddr *addr)
+{
+	/* Without a device librdmacm would complain; without a port that is
+	 * up nobody comes by it. */
+	return any_port_is_up() && device_has_addr(addr);
 }
 
 bool vb_listener_up(struct fab_listener *fl)
@@ -108,12 +177,12 @@ bool vb_listener_up(struct fab_listener *fl)
 	/* Of any address it belongs to no device, and hears of no removal; of one, it does not
 	 * hear if only the address goes. */
 	return base_addr_is_any(&addr) ?
-		       vb_port_is_up() :
-		       up && vb_has_addr((struct sockaddr *)&addr);
+		       any_port_is_up() :
+		       up && device_has_addr((struct sockaddr *)&addr);
 }
 
 /* The rdma_cm_id, for its destruction without the lock. */
-static struct rdma_cm_id *take_id(struct vb_listener *l, bool closed)
+static struct rdma_cm_id *listener_take_id(struct vb_listener *l, bool closed)
 {
 	struct rdma_cm_id *id;
 
@@ -129,13 +198,13 @@ void vb_listener_close(struct fab_listener *fl)
 {
 	struct vb_listener *l = container_of(fl, struct vb_listener, ev.fab);
 	struct vb_poller *p = vb_poller(fl->poller);
-	struct rdma_cm_id *id = take_id(l, true);
+	struct rdma_cm_id *id = listener_take_id(l, true);
 
 	if (id)
 		rdma_destroy_id(id);
 	/* It is closed: nobody arms it any more. */
 	base_timer_stop(&p->ev.fab.timers, &l->ev.timer);
-	fab_events_retire(&p->ev, &l->ev.retired);
+	fab_ev_loop_retire(&p->ev, &l->ev.retired);
 }
 
 /* Lock held. Try after a while, unless it is closed meanwhile. */
@@ -149,7 +218,7 @@ static void reopen_later(struct vb_listener *l)
 static void listener_lost(struct vb_listener *l, const char *why)
 {
 	struct vb_poller *p = vb_poller(l->ev.fab.poller);
-	struct rdma_cm_id *id = take_id(l, false);
+	struct rdma_cm_id *id = listener_take_id(l, false);
 
 	if (!id)
 		return;
@@ -171,7 +240,7 @@ static void listener_reopen(struct base_timer *t, unsigned int unused)
 
 	pthread_mutex_lock(&l->ev.lock);
 	if (!l->ev.closed && !l->id)
-		rc = open_id(l, &l->id);
+		rc = listener_open_id(l, &l->id);
 	if (rc)
 		reopen_later(l);
 	pthread_mutex_unlock(&l->ev.lock);
@@ -180,7 +249,7 @@ static void listener_reopen(struct base_timer *t, unsigned int unused)
 }
 
 /* Lock held. Is it the turn of a request from there? */
-static bool paced(struct vb_listener *l, const struct sockaddr *peer)
+static bool pace_admits(struct vb_listener *l, const struct sockaddr *peer)
 {
 	struct in6_addr host = base_addr_host(peer);
 	bool known = base_known_has(&l->ev.fab.poller->dom->known, &host);
@@ -193,8 +262,8 @@ static bool paced(struct vb_listener *l, const struct sockaddr *peer)
 }
 
 /* Make a connection of the request; 0 or -errno. */
-static int take_request(struct vb_listener *l, struct rdma_cm_event *ev,
-			struct vb_conn **out)
+static int request_to_conn(struct vb_listener *l, struct rdma_cm_event *ev,
+			   struct vb_conn **out)
 {
 	struct vb_poller *p = vb_poller(l->ev.fab.poller);
 	struct vb_device *dev;
@@ -249,10 +318,10 @@ static int listener_request(struct vb_listener *l, struct rdma_cm_event *ev)
 	if (l->ev.closed || l->id != ev->listen_id) {
 		/* An id that is already lost belongs to requests of the past. */
 		why = "the listener has ended";
-	} else if (!paced(l, rdma_get_peer_addr(ev->id))) {
+	} else if (!pace_admits(l, rdma_get_peer_addr(ev->id))) {
 		why = "too many connections at once";
 	} else {
-		rc = take_request(l, ev, &c);
+		rc = request_to_conn(l, ev, &c);
 		if (rc) {
 			level = LOG_WARNING;
 			why = strerror(-rc);
@@ -269,7 +338,7 @@ static int listener_request(struct vb_listener *l, struct rdma_cm_event *ev)
 	return 0;
 }
 
-static int listener_event(struct vb_cm_source *src, struct rdma_cm_event *ev)
+static int vb_listener_event(struct vb_cm_source *src, struct rdma_cm_event *ev)
 {
 	struct vb_listener *l = container_of(src, struct vb_listener, src);
 	enum rdma_cm_event_type type = ev->event;

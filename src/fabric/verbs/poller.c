@@ -24,7 +24,7 @@ static void poller_free(struct vb_poller *p)
 			ibv_destroy_comp_channel(p->channels[i].channel);
 	if (p->cm)
 		rdma_destroy_event_channel(p->cm);
-	fab_events_fini(&p->ev);
+	fab_ev_loop_destroy(&p->ev);
 	pthread_mutex_destroy(&p->cm_lock);
 	pthread_mutex_destroy(&p->lock);
 	free(p);
@@ -52,15 +52,15 @@ static void join_domain(struct vb_poller *p)
 int vb_poller_create(struct fab_domain *dom, struct fab_poller **out)
 {
 	struct vb_poller *p = calloc(1, sizeof(*p));
-	int rc = p ? fab_events_init(&p->ev, dom) : -ENOMEM;
+	int rc = p ? fab_ev_loop_init(&p->ev, dom) : -ENOMEM;
 
 	if (rc) {
 		free(p);
 		return rc;
 	}
-	p->cm_src.event = vb_cm_events;
+	p->cm_src.event = vb_cm_event;
 	TAILQ_INIT(&p->conns);
-	TAILQ_INIT(&p->watched);
+	TAILQ_INIT(&p->polled);
 	pthread_mutex_init(&p->lock, NULL);
 	pthread_mutex_init(&p->cm_lock, NULL);
 	errno = 0;
@@ -70,7 +70,7 @@ int vb_poller_create(struct fab_domain *dom, struct fab_poller **out)
 	else
 		rc = vb_set_nonblock(p->cm->fd);
 	if (!rc)
-		rc = fab_events_watch(&p->ev, p->cm->fd, &p->cm_src, EPOLLIN);
+		rc = fab_ev_loop_watch(&p->ev, p->cm->fd, &p->cm_src, EPOLLIN);
 	if (rc) {
 		poller_free(p);
 		return rc;
@@ -86,15 +86,15 @@ int vb_poller_run(struct fab_poller *fp, int timeout_ms)
 	int calls;
 
 	if (timeout_ms) {
-		calls = vb_watch_stop(p);
+		calls = vb_cq_arm_all(p);
 	} else {
-		calls = vb_watch_look(p);
-		if (!TAILQ_EMPTY(&p->watched) &&
+		calls = vb_cq_poll_all(p);
+		if (!TAILQ_EMPTY(&p->polled) &&
 		    ++p->skipped < RUNS_WITHOUT_FILES)
-			return calls + fab_events_kicks(&p->ev);
+			return calls + fab_ev_loop_run_scheduled(&p->ev);
 	}
 	p->skipped = 0;
-	calls += fab_events_run(&p->ev, calls ? 0 : timeout_ms);
+	calls += fab_ev_loop_run(&p->ev, calls ? 0 : timeout_ms);
 	if (atomic_load(&vb_domain(p->ev.fab.dom)->changes) != p->changes_seen)
 		vb_conn_retry_stuck(p);
 	vb_device_reclaim(p);
@@ -109,8 +109,8 @@ void vb_poller_destroy(struct fab_poller *fp)
 	pthread_mutex_lock(&d->lock);
 	TAILQ_REMOVE(&d->pollers, p, link);
 	pthread_mutex_unlock(&d->lock);
-	fab_events_clear(&p->ev);
+	fab_ev_loop_drain(&p->ev);
 	vb_conn_retry_stuck(p);
-	fab_events_clear(&p->ev);
+	fab_ev_loop_drain(&p->ev);
 	poller_free(p);
 }

@@ -44,7 +44,7 @@ static unsigned int sq_room(const struct vb_conn *c)
 
 /* How many requests to the device one is: a Read has fewer elements each on
  * some, one on iWARP. */
-static unsigned int parts(const struct vb_conn *c, const struct fab_wr *wr)
+static unsigned int read_parts(const struct vb_conn *c, const struct fab_wr *wr)
 {
 	unsigned int n = 0;
 
@@ -63,10 +63,10 @@ static struct fab_wr *next_request(struct vb_conn *c, unsigned int room)
 	struct fab_wr *wr = c->reads.head;
 
 	if (wr && depth)
-		return parts(c, wr) <= room ? wr_take(&c->reads) : NULL;
+		return read_parts(c, wr) <= room ? wr_take(&c->reads) : NULL;
 	while ((wr = c->sq.head) && wr->op == FAB_READ && !depth)
 		wr_append(&c->reads, wr_take(&c->sq));
-	return wr && parts(c, wr) <= room ? wr_take(&c->sq) : NULL;
+	return wr && read_parts(c, wr) <= room ? wr_take(&c->sq) : NULL;
 }
 
 static struct ibv_send_wr *add_slot(struct vb_conn *c, struct vb_batch *b,
@@ -124,8 +124,9 @@ static void undo_read(struct vb_conn *c, struct vb_batch *b, struct fab_wr *wr,
 
 		if (slot->sink &&
 		    vb_device_keeps(c->dev, ibv_dereg_mr(slot->sink)))
-			vb_broke(c, -EIO,
-				 "the key of an RDMA Read cannot be closed");
+			vb_conn_fail(
+				c, -EIO,
+				"the key of an RDMA Read cannot be closed");
 	}
 	if (n)
 		b->wr[n - 1].next = NULL;
@@ -136,7 +137,8 @@ static void undo_read(struct vb_conn *c, struct vb_batch *b, struct fab_wr *wr,
 
 static int build_read(struct vb_conn *c, struct vb_batch *b, struct fab_wr *wr)
 {
-	unsigned int left = parts(c, wr), i = 0, was = b->n, nsge = b->nsge;
+	unsigned int left = read_parts(c, wr), i = 0, was = b->n,
+		     nsge = b->nsge;
 	uint64_t offset = wr->offset;
 	int err = 0;
 
@@ -235,7 +237,7 @@ static void build_send(struct vb_conn *c, struct vb_batch *b, struct fab_wr *wr)
 }
 
 /* As much as fits into a batch; 0 or -errno. */
-static int fill(struct vb_conn *c, struct vb_batch *b)
+static int build_batch(struct vb_conn *c, struct vb_batch *b)
 {
 	struct fab_wr *wr;
 	unsigned int room;
@@ -263,12 +265,12 @@ static int fill(struct vb_conn *c, struct vb_batch *b)
 
 /* The driver may know of the end before the connection manager tells it, and
  * has no better word for it. */
-static void refused(struct vb_conn *c, int rc, const char *reason)
+static void post_refused(struct vb_conn *c, int rc, const char *reason)
 {
 	if (atomic_load(&c->ev.events) & VB_EV_DOWN)
-		vb_end(c, 0, "closed by the peer");
+		vb_conn_end(c, 0, "closed by the peer");
 	else
-		vb_end(c, rc == -EINVAL ? -ECONNRESET : rc, reason);
+		vb_conn_end(c, rc == -EINVAL ? -ECONNRESET : rc, reason);
 }
 
 /* Does the device only lack room for more at present? */
@@ -279,7 +281,7 @@ static bool is_shortage(int err)
 
 /* Post @b to the device, from b->at. 0: all of it; -EAGAIN: the device lacks room for
  * the rest, which begins at b->at; any other error ends the connection. */
-static int give(struct vb_conn *c, struct vb_batch *b)
+static int post_batch(struct vb_conn *c, struct vb_batch *b)
 {
 	struct ibv_send_wr *bad = NULL;
 	unsigned int from = b->at;
@@ -302,7 +304,7 @@ static int give(struct vb_conn *c, struct vb_batch *b)
 }
 
 /* Keep the rest of @b, which the device has not taken, in c->held. False: no memory. */
-static bool hold(struct vb_conn *c, const struct vb_batch *b)
+static bool hold_batch(struct vb_conn *c, const struct vb_batch *b)
 {
 	struct vb_batch *h = malloc(sizeof(*h));
 
@@ -319,18 +321,18 @@ static bool hold(struct vb_conn *c, const struct vb_batch *b)
 }
 
 /* Post c->held. False: some of it still waits, or the connection ends. */
-static bool give_held(struct vb_conn *c)
+static bool post_held(struct vb_conn *c)
 {
-	int rc = give(c, c->held);
+	int rc = post_batch(c, c->held);
 
 	if (rc == -EAGAIN) {
-		vb_short(c);
+		vb_conn_retry_later(c);
 		return false;
 	}
 	free(c->held);
 	c->held = NULL;
 	if (rc)
-		refused(c, rc, "the device takes no work request");
+		post_refused(c, rc, "the device takes no work request");
 	return !rc;
 }
 
@@ -340,27 +342,28 @@ void vb_post_sends(struct vb_conn *c)
 	int rc;
 
 	while (c->state == VB_ST_OPEN || c->state == VB_ST_CLOSING) {
-		if (c->held && !give_held(c))
+		if (c->held && !post_held(c))
 			return;
 		if (!c->sq.head && !c->reads.head)
 			return;
-		rc = fill(c, &b);
+		rc = build_batch(c, &b);
 		if (b.n) {
-			int err = give(c, &b);
+			int err = post_batch(c, &b);
 
-			if (err == -EAGAIN && hold(c, &b)) {
-				vb_short(c);
+			if (err == -EAGAIN && hold_batch(c, &b)) {
+				vb_conn_retry_later(c);
 				return;
 			}
 			if (err) {
-				refused(c, err == -EAGAIN ? -ENOMEM : err,
+				post_refused(
+					c, err == -EAGAIN ? -ENOMEM : err,
 					"the device takes no work request");
 				return;
 			}
 		}
 		if (rc) {
 			/* What would be read waits for its key. */
-			vb_short(c);
+			vb_conn_retry_later(c);
 			return;
 		}
 		if (!b.n)
@@ -415,35 +418,36 @@ int vb_post_chain(struct vb_conn *c, struct fab_wr *chain)
 /* ---- Receives -------------------------------------------------------- */
 
 /* Where the message for @wr goes; false: there is no memory. */
-static bool memory_of(struct vb_conn *c, struct fab_wr *wr, struct fab_sge *to)
+static bool recv_memory(struct vb_conn *c, struct fab_wr *wr,
+			struct fab_sge *to)
 {
-	const struct fab_share *share = &vb_conn_domain(c)->fab.share;
+	const struct fab_srq_params *share = &vb_conn_domain(c)->fab.srq;
 	void *memory;
 
 	*to = *wr->sge;
-	if (!share->take)
+	if (!share->alloc)
 		return true;
-	memory = share->take(share->ctx, to);
+	memory = share->alloc(share->ctx, to);
 	wr->priv[WR_MEMORY] = (uintptr_t)memory;
 	to->len = wr->sge->len;
 	return memory;
 }
 
 /* Take back the Receive that was added last, and put it in front of those that wait. */
-static void unpost(struct vb_conn *c)
+static void unpost_recv(struct vb_conn *c)
 {
-	const struct fab_share *share = &vb_conn_domain(c)->fab.share;
+	const struct fab_srq_params *share = &vb_conn_domain(c)->fab.srq;
 	struct fab_wr *wr = c->rslot[--c->rq_head % c->rq_depth];
 
 	if (wr->priv[WR_MEMORY])
-		share->give(share->ctx, (void *)(uintptr_t)wr->priv[WR_MEMORY]);
+		share->free(share->ctx, (void *)(uintptr_t)wr->priv[WR_MEMORY]);
 	wr->priv[WR_MEMORY] = 0;
 	wr_put_back(&c->rq, wr);
 }
 
 /* Up to a batch of what waits, into the connection's own queue; 0 or -errno:
  * -ENOMEM: there is no room for more at present. */
-static int post_batch(struct vb_conn *c)
+static int post_recv_batch(struct vb_conn *c)
 {
 	struct ibv_recv_wr w[VB_BATCH], *bad = NULL;
 	struct ibv_sge sge[VB_BATCH];
@@ -457,7 +461,7 @@ static int post_batch(struct vb_conn *c)
 	     n++) {
 		struct fab_wr *wr = c->rq.head;
 
-		memory = memory_of(c, wr, &to);
+		memory = recv_memory(c, wr, &to);
 		if (!memory)
 			break;
 		c->rslot[c->rq_head % c->rq_depth] = wr_take(&c->rq);
@@ -483,7 +487,7 @@ static int post_batch(struct vb_conn *c)
 	if (!is_shortage(rc) || bad < w || bad >= w + n)
 		return rc == ENOMEM ? -EIO : -rc;
 	for (taken = (unsigned int)(bad - w); n > taken; n--)
-		unpost(c);
+		unpost_recv(c);
 	return -ENOMEM;
 }
 
@@ -500,13 +504,13 @@ bool vb_post_receives(struct vb_conn *c)
 		rc = vb_srq_fill(c);
 	while (!rc && !c->srq && c->rq.head &&
 	       c->rq_head - c->rq_tail < c->rq_depth)
-		rc = post_batch(c);
+		rc = post_recv_batch(c);
 	if (rc == -ENOMEM) {
-		vb_short(c);
+		vb_conn_retry_later(c);
 		return false;
 	}
 	if (rc) {
-		refused(c, rc, "the device takes no Receive");
+		post_refused(c, rc, "the device takes no Receive");
 		return true;
 	}
 	if (!c->srq && c->rq.head &&
@@ -536,7 +540,7 @@ int vb_post_recv_chain(struct vb_conn *c, struct fab_wr *chain)
 	if (vb_post_receives(c))
 		return 0;
 	/* The caller grants no credit for Receives that could not be posted. */
-	lacking = c->srq ? vb_srq_lacking(c) : wr_count(&c->rq);
+	lacking = c->srq ? vb_srq_deficit(c) : wr_count(&c->rq);
 	lacking = MIN(lacking, n);
 	wr_cut(&c->rq, wr_count(&c->rq) - lacking);
 	if (c->srq)

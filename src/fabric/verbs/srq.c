@@ -2,7 +2,7 @@
 /*
  * srq - Receives that the connections of a device have in common
  *
- * What a connection has posted is a promise (fab_share() in fabric.h): so many
+ * What a connection has posted is a promise (fab_srq_enable() in fabric.h): so many
  * messages may come. The shared queue of its device has the memory for them. It
  * holds as many Receives as its connections have posted together, so that
  * there is one for every message promised; or, if fewer were set, so many.
@@ -54,16 +54,16 @@ struct vb_srq {
 	uint64_t quiet_until;
 };
 
-static const struct fab_share *share_of(const struct vb_device *dev)
+static const struct fab_srq_params *share_of(const struct vb_device *dev)
 {
-	return &dev->dom->fab.share;
+	return &dev->dom->fab.srq;
 }
 
 /* ---- The queue ------------------------------------------------------- */
 
-static void queue_free(struct vb_srq *s)
+static void srq_free(struct vb_srq *s)
 {
-	const struct fab_share *share = share_of(s->dev);
+	const struct fab_srq_params *share = share_of(s->dev);
 	int rc = s->srq ? ibv_destroy_srq(s->srq) : 0;
 
 	/* Of a device that has gone, the kernel has freed it. Else the device
@@ -77,7 +77,7 @@ static void queue_free(struct vb_srq *s)
 			s->dev->name, strerror(rc));
 	for (unsigned int i = 0; !rc && s->slot && i < s->depth; i++)
 		if (s->slot[i])
-			share->give(share->ctx, s->slot[i]);
+			share->free(share->ctx, s->slot[i]);
 	free(s->slot);
 	free(s->unused);
 	free(s);
@@ -85,7 +85,7 @@ static void queue_free(struct vb_srq *s)
 
 static void choose_depth(struct vb_srq *s)
 {
-	const struct fab_share *share = share_of(s->dev);
+	const struct fab_srq_params *share = share_of(s->dev);
 
 	if (share->most) {
 		/* Places beyond, for what is lost. */
@@ -101,7 +101,7 @@ static void choose_depth(struct vb_srq *s)
 }
 
 /* Lock held. NULL if there can be none. */
-static struct vb_srq *queue_new(struct vb_device *dev)
+static struct vb_srq *srq_create(struct vb_device *dev)
 {
 	struct ibv_srq_init_attr attr = { .attr.max_sge = 1 };
 	struct vb_srq *s = calloc(1, sizeof(*s));
@@ -132,7 +132,7 @@ static struct vb_srq *queue_new(struct vb_device *dev)
 	TAILQ_INSERT_TAIL(&dev->srqs, s, link);
 	return s;
 fail:
-	queue_free(s);
+	srq_free(s);
 	return NULL;
 }
 
@@ -143,9 +143,9 @@ static bool is_worn(const struct vb_srq *s)
 }
 
 /* Lock held. Is there a place for one connection more, whatever is lost? */
-static bool has_place(const struct vb_srq *s)
+static bool srq_has_room(const struct vb_srq *s)
 {
-	const struct fab_share *share = share_of(s->dev);
+	const struct fab_srq_params *share = share_of(s->dev);
 	size_t promised = (s->conns + 1) * (size_t)share->each;
 
 	if (atomic_load(&s->broken) || is_worn(s))
@@ -193,18 +193,18 @@ static unsigned int wanted(const struct vb_srq *s)
 
 void vb_srq_join(struct vb_conn *c)
 {
-	const struct fab_share *share = &vb_conn_domain(c)->fab.share;
+	const struct fab_srq_params *share = &vb_conn_domain(c)->fab.srq;
 	struct vb_device *dev = c->dev;
 	struct vb_srq *s;
 
-	if (!share->take || !dev->max_srq_wr)
+	if (!share->alloc || !dev->max_srq_wr)
 		return;
 	pthread_mutex_lock(&dev->srq_lock);
 	s = dev->srq;
-	if (!s || !has_place(s)) {
+	if (!s || !srq_has_room(s)) {
 		s = NULL;
 		if (!dev->srq_refused && !worn_out(dev)) {
-			s = queue_new(dev);
+			s = srq_create(dev);
 			dev->srq_refused = !s;
 		}
 		dev->srq = s;
@@ -235,7 +235,7 @@ void vb_srq_leave(struct vb_conn *c)
 	}
 	pthread_mutex_unlock(&dev->srq_lock);
 	if (s)
-		queue_free(s);
+		srq_free(s);
 }
 
 struct ibv_srq *vb_srq_of(const struct vb_conn *c)
@@ -274,7 +274,7 @@ void vb_srq_redeem(struct vb_conn *c, unsigned int n)
 /* ---- Receives -------------------------------------------------------- */
 
 /* Reserve up to @n places. */
-static unsigned int reserve(struct vb_srq *s, unsigned int n)
+static unsigned int srq_reserve(struct vb_srq *s, unsigned int n)
 {
 	unsigned int want;
 
@@ -288,7 +288,7 @@ static unsigned int reserve(struct vb_srq *s, unsigned int n)
 
 /* Lock held. Be told when a queue runs low that may, or that should not. Where
  * it may, a device would tell that again and again. */
-static void arm(struct vb_srq *s)
+static void srq_arm(struct vb_srq *s)
 {
 	unsigned int low = s->most ? (s->most + 7) / 8 : VB_SRQ_SPARE / 2;
 	struct ibv_srq_attr attr = { .srq_limit = low };
@@ -303,8 +303,8 @@ static void arm(struct vb_srq *s)
 }
 
 /* Post @n, for which places are reserved. */
-static int post(struct vb_conn *c, void *const *memory,
-		const struct fab_sge *from, unsigned int n)
+static int srq_post(struct vb_conn *c, void *const *memory,
+		    const struct fab_sge *from, unsigned int n)
 {
 	struct ibv_recv_wr w[VB_BATCH], *bad = NULL;
 	struct ibv_sge sge[VB_BATCH];
@@ -344,16 +344,16 @@ static int post(struct vb_conn *c, void *const *memory,
 	if (rc && taken == n)
 		s->lost += n;
 	else
-		arm(s);
+		srq_arm(s);
 	pthread_mutex_unlock(&s->dev->srq_lock);
 	for (unsigned int i = taken; i < n; i++)
-		share_of(s->dev)->give(share_of(s->dev)->ctx, memory[i]);
+		share_of(s->dev)->free(share_of(s->dev)->ctx, memory[i]);
 	return -rc;
 }
 
 int vb_srq_fill(struct vb_conn *c)
 {
-	const struct fab_share *share = &vb_conn_domain(c)->fab.share;
+	const struct fab_srq_params *share = &vb_conn_domain(c)->fab.srq;
 	struct vb_srq *s = c->srq;
 	struct fab_sge sge[VB_BATCH];
 	void *memory[VB_BATCH];
@@ -361,9 +361,9 @@ int vb_srq_fill(struct vb_conn *c)
 	bool enough;
 	int rc = 0;
 
-	while (!rc && (n = reserve(s, VB_BATCH))) {
+	while (!rc && (n = srq_reserve(s, VB_BATCH))) {
 		for (got = 0; got < n; got++) {
-			memory[got] = share->take(share->ctx, &sge[got]);
+			memory[got] = share->alloc(share->ctx, &sge[got]);
 			if (!memory[got])
 				break;
 		}
@@ -372,7 +372,7 @@ int vb_srq_fill(struct vb_conn *c)
 		enough = s->most && s->posted;
 		pthread_mutex_unlock(&s->dev->srq_lock);
 		if (got)
-			rc = post(c, memory, sge, got);
+			rc = srq_post(c, memory, sge, got);
 		if (got < n)
 			/* With fewer than are promised, no connection has a
 			 * right to just these: the next one looks again. */
@@ -381,7 +381,7 @@ int vb_srq_fill(struct vb_conn *c)
 	return rc;
 }
 
-unsigned int vb_srq_lacking(struct vb_conn *c)
+unsigned int vb_srq_deficit(struct vb_conn *c)
 {
 	struct vb_srq *s = c->srq;
 	unsigned int n = 0;
@@ -440,7 +440,7 @@ void vb_srq_event(struct vb_srq *s, enum ibv_event_type type)
 			s->dev->name, s->most);
 }
 
-void vb_share_stats(struct fab_domain *fd, struct fab_share_stats *out)
+void vb_srq_stats(struct fab_domain *fd, struct fab_srq_stats *out)
 {
 	struct vb_domain *d = vb_domain(fd);
 	struct vb_srq *s;

@@ -22,7 +22,7 @@ void vb_srq_lost(struct vb_conn *c, unsigned int n);
 void vb_srq_promise(struct vb_conn *c, unsigned int n);
 void vb_srq_redeem(struct vb_conn *c, unsigned int n);
 /* How many that are promised have no memory. */
-unsigned int vb_srq_lacking(struct vb_conn *c);
+unsigned int vb_srq_deficit(struct vb_conn *c);
 /* Post what is missing. 0; -ENOMEM: no memory, or no room, at present; or what the
  * driver says. */
 int vb_srq_fill(struct vb_conn *c);
@@ -30,6 +30,6 @@ int vb_srq_fill(struct vb_conn *c);
 void *vb_srq_take(struct vb_conn *c, uint64_t id);
 /* Any thread. */
 void vb_srq_event(struct vb_srq *s, enum ibv_event_type type);
-void vb_share_stats(struct fab_domain *d, struct fab_share_stats *out);
+void vb_srq_stats(struct fab_domain *d, struct fab_srq_stats *out);
 
 #endif /* RPCRDMA_VERBS_SRQ_H */

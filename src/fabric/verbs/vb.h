@@ -8,7 +8,7 @@
  *   completions, devices). It tells a connection what it saw by bits and the
  *   ready callback; everything else of a connection is done by its runner.
  *   Shared are only: what events.h has of it; the completion queue and what was
- *   found in it (cq_lock, see watch.c); cm, which the poller thread writes before
+ *   found in it (cq_lock, see cq_poll.c); cm, which the poller thread writes before
  *   it sets a bit and the runner reads after it has taken it; the poller's list
  *   of connections (poller lock).
  *
@@ -54,14 +54,18 @@
 #ifndef RPCRDMA_VERBS_VB_H
 #define RPCRDMA_VERBS_VB_H
 
+#include <errno.h>
+#include <fcntl.h>
 #include <infiniband/verbs.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <rdma/rdma_cma.h>
 #include <stdatomic.h>
+#include <string.h>
 #include <sys/queue.h>
 
 #include "base/turn.h"
-#include "fabric/provider/endpoint.h"
+#include "fabric/provider/event_loop.h"
 
 /* Devices that a domain may meet in its life; one that was removed and came
  * back counts again. */
@@ -214,14 +218,14 @@ struct vb_channel {
 };
 
 struct vb_poller {
-	struct fab_events ev;
+	struct fab_ev_loop ev;
 	TAILQ_ENTRY(vb_poller) link; /* domain lock */
 	struct fab_source cm_src;
 	struct rdma_event_channel *cm;
 	pthread_mutex_t cm_lock;
 	/* The poller thread's. */
 	unsigned int changes_seen;
-	struct vb_conn_queue watched; /* see watch.c */
+	struct vb_conn_queue polled; /* see cq_poll.c */
 	struct fab_retired *
 		stuck; /* connections whose queue pairs could not be destroyed */
 	unsigned int skipped; /* runs that did not look at files */
@@ -267,7 +271,7 @@ enum vb_state {
 	VB_ST_OPEN,
 	VB_ST_CLOSING, /* locally ended in order: what was posted goes out */
 	VB_ST_LINGER, /* disconnect is sent, its answer to come */
-	VB_ST_ENDING, /* see end.c */
+	VB_ST_ENDING, /* vb_conn_end() was called */
 	VB_ST_DEAD, /* all work flushed */
 	VB_ST_REJECTED,
 };
@@ -301,11 +305,11 @@ struct vb_conn {
 	struct ibv_wc found[VB_FOUND];
 	unsigned int nfound;
 	bool cq_broken;
-	bool cq_over; /* not to be looked into: its pair is no more */
+	bool cq_detached; /* not to be looked into: its pair is no more */
 	atomic_bool armed; /* its queue is among those of its channel */
-	TAILQ_ENTRY(vb_conn) watch_link; /* poller thread, with the next two */
-	bool watched;
-	unsigned int looks;
+	TAILQ_ENTRY(vb_conn) poll_link; /* poller thread, with the next two */
+	bool polled;
+	unsigned int idle_polls;
 	bool stuck; /* poller thread: its queues are the device's for good */
 	struct {
 		uint8_t priv[256];
@@ -387,9 +391,9 @@ static inline struct vb_domain *vb_conn_domain(const struct vb_conn *c)
 	return vb_domain(c->ev.fab.poller->dom);
 }
 
-static inline void vb_kick(struct vb_conn *c)
+static inline void vb_conn_schedule(struct vb_conn *c)
 {
-	fab_ev_conn_kick(&c->ev.fab);
+	fab_ev_conn_schedule(&c->ev.fab);
 }
 
 /* The device's registration of @mr, or NULL. */
@@ -408,56 +412,66 @@ static inline uint32_t vb_lkey_of(const struct vb_conn *c, struct fab_mr *mr)
 	return m ? m->lkey : 0;
 }
 
-/* domain.c; any thread */
-/* Is a port active, of any device? Opens them. */
-bool vb_port_is_up(void);
-/* Has a device @addr? Any address is one that it has. There must be a device. */
-bool vb_has_addr(const struct sockaddr *addr);
+static inline void vb_copy_addr(struct sockaddr_storage *to,
+				const struct sockaddr *from)
+{
+	if (from && from->sa_family == AF_INET)
+		memcpy(to, from, sizeof(struct sockaddr_in));
+	else if (from && from->sa_family == AF_INET6)
+		memcpy(to, from, sizeof(struct sockaddr_in6));
+}
 
-/* util.c; any thread */
-/* The limit on locked memory may have run out: say what helps, once. */
-void vb_memlock_hint(struct vb_domain *d, int err);
-/* For @peer, or NULL: for all. NULL: *@err has been logged. */
+/* Returns 0 or -errno. */
+static inline int vb_set_nonblock(int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	return flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) ? -errno : 0;
+}
+
+/* memory.c; any thread */
+int vb_reg(struct fab_domain *d, void *addr, size_t len, struct fab_mr **mr);
+bool vb_dereg(struct fab_mr *mr);
+/* The domain closes: try once more to deregister what could not be before. */
+void vb_memory_destroy(struct vb_domain *d);
+/* Register with one device. @peer is whose request needs it, or NULL. Returns NULL and
+ * sets *@err after logging the reason. */
 struct ibv_mr *vb_register(struct vb_device *dev, void *addr, size_t len,
 			   unsigned int access,
 			   const struct sockaddr_storage *peer, int *err);
-void vb_copy_addr(struct sockaddr_storage *to, const struct sockaddr *from);
-/* 0 or -errno. */
-int vb_set_nonblock(int fd);
-void vb_timer_start(struct vb_conn *c, enum vb_timer_kind kind);
-/* The device lacks room: count it, and try again within VB_SHORT_MS. The runner. */
-void vb_short(struct vb_conn *c);
+/* Say once what helps, if @err means that the limit on locked memory is reached. */
+void vb_memlock_hint(struct vb_domain *d, int err);
 
 /* poller.c */
 int vb_poller_create(struct fab_domain *dom, struct fab_poller **p);
 void vb_poller_destroy(struct fab_poller *p);
 int vb_poller_run(struct fab_poller *p, int timeout_ms);
 
-/* watch.c; the poller thread unless said otherwise */
+/* cq_poll.c; the poller thread unless said otherwise */
 /* The channel for completions of @dev. The runner. */
-int vb_watch_channel(struct vb_poller *p, struct vb_device *dev,
-		     struct ibv_comp_channel **channel);
+int vb_cq_channel(struct vb_poller *p, struct vb_device *dev,
+		  struct ibv_comp_channel **channel);
 /* Have it told when something comes into the queue of @c; 0 or an errno. The
  * poller thread, or the runner at the start. */
-int vb_watch_arm(struct vb_conn *c);
+int vb_cq_arm(struct vb_conn *c);
 /* It will not be, or has been. */
-void vb_watch_disarm(struct vb_conn *c);
-void vb_watch_remove(struct vb_poller *p, struct vb_conn *c);
-/* Look at what is watched, or ask for events of it instead. Both call ready of
+void vb_cq_disarm(struct vb_conn *c);
+void vb_cq_poll_remove(struct vb_poller *p, struct vb_conn *c);
+/* Look at what is polled, or ask for events of it instead. Both call ready of
  * those where something has come, and return how many. */
-int vb_watch_look(struct vb_poller *p);
-int vb_watch_stop(struct vb_poller *p);
+int vb_cq_poll_all(struct vb_poller *p);
+int vb_cq_arm_all(struct vb_poller *p);
 /* The runner. Up to @n completions, in their order. *@broken: the queue is of no use, once
  * none are left. */
-unsigned int vb_watch_take(struct vb_conn *c, struct ibv_wc *wc, unsigned int n,
-			   bool *broken);
+unsigned int vb_cq_take(struct vb_conn *c, struct ibv_wc *wc, unsigned int n,
+			bool *broken);
 /* The runner. No more than has been found: the queue is not looked into again. */
-void vb_watch_end(struct vb_conn *c);
+void vb_cq_detach(struct vb_conn *c);
 
-/* cm.c: the connection manager's events; poller thread */
+/* cm_event.c: the connection manager's events; poller thread */
 /* Of a poller's cm_src. */
-int vb_cm_events(struct fab_events *ev, struct fab_source *src,
-		 uint32_t events);
+int vb_cm_event(struct fab_ev_loop *ev, struct fab_source *src,
+		uint32_t events);
 /* Of a connection's source. */
 int vb_cm_conn_event(struct vb_cm_source *src, struct rdma_cm_event *ev);
 
@@ -465,10 +479,12 @@ int vb_cm_conn_event(struct vb_cm_source *src, struct rdma_cm_event *ev);
 int vb_listen(struct fab_poller *p, const struct sockaddr *addr,
 	      socklen_t addrlen, fab_request_fn fn, void *user,
 	      struct fab_listener **l);
+/* Returns true if a device of this host has @addr. Any address counts once a port is up. */
+bool vb_owns(const struct sockaddr *addr);
 bool vb_listener_up(struct fab_listener *l);
 void vb_listener_close(struct fab_listener *l);
 
-/* startup.c; the runner. As vb_connect() and vb_accept(), but that it may have
+/* cm_startup.c; the runner. As vb_connect() and vb_accept(), but that it may have
  * to end afterwards. */
 int vb_startup_connect(struct vb_conn *c, const struct sockaddr *addr,
 		       socklen_t addrlen, const struct fab_conn_params *params);
@@ -493,16 +509,18 @@ int vb_post(struct fab_conn *c, struct fab_wr *chain);
 int vb_post_recv(struct fab_conn *c, struct fab_wr *chain);
 bool vb_unexpose(struct fab_conn *c, uint32_t handle, void *user);
 
-/* end.c; the runner */
-/* It has to end. If it has to already, that stands. */
-void vb_end(struct vb_conn *c, int error, const char *reason);
-/* Likewise, for the first reason given, which counts more than others: work has
- * failed. conn.c looks at it. */
-void vb_broke(struct vb_conn *c, int error, const char *reason);
-/* A reason with details. The layer above logs the end of each connection once,
- * by name and with this; so nothing here does. */
-const char *vb_reason(struct vb_conn *c, const char *fmt, ...)
+/* conn_state.c; the runner */
+/* Ask for the end of the connection; the first reason stands. */
+void vb_conn_end(struct vb_conn *c, int error, const char *reason);
+/* Note that work has failed, which ends the connection in its next turn. The first
+ * reason stands, and takes precedence over that of vb_conn_end(). */
+void vb_conn_fail(struct vb_conn *c, int error, const char *reason);
+/* Format a reason. The layer above logs the end of each connection once, with this. */
+const char *vb_conn_reason(struct vb_conn *c, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+void vb_conn_timer_set(struct vb_conn *c, enum vb_timer_kind kind);
+/* The device lacks room: count that, and try again within VB_SHORT_MS. */
+void vb_conn_retry_later(struct vb_conn *c);
 
 /* post.c; the runner */
 int vb_post_chain(struct vb_conn *c, struct fab_wr *chain);

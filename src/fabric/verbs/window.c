@@ -29,7 +29,7 @@
 #include "vb.h"
 #include "window.h"
 
-static struct vb_window **find(struct vb_conn *c, uint32_t handle)
+static struct vb_window **find_window(struct vb_conn *c, uint32_t handle)
 {
 	/* The low octet counts uses, the rest is the window's number. */
 	struct vb_window **link =
@@ -40,14 +40,14 @@ static struct vb_window **find(struct vb_conn *c, uint32_t handle)
 	return link;
 }
 
-static void set_free(struct vb_conn *c, struct vb_window *w)
+static void window_put_free(struct vb_conn *c, struct vb_window *w)
 {
 	w->state = WIN_FREE;
 	w->next = c->free_windows;
 	c->free_windows = w;
 }
 
-static struct vb_window *get_free(struct vb_conn *c, int *rc)
+static struct vb_window *window_get_free(struct vb_conn *c, int *rc)
 {
 	struct vb_window *w = c->free_windows;
 
@@ -111,7 +111,7 @@ int vb_expose(struct fab_conn *fc, struct fab_mr *mr, void *addr, size_t len,
 
 	if (c->state != VB_ST_OPEN && c->state != VB_ST_ACCEPTED)
 		return -ENOTCONN;
-	w = get_free(c, &rc);
+	w = window_get_free(c, &rc);
 	if (!w)
 		return rc;
 	w->of = mr;
@@ -121,10 +121,10 @@ int vb_expose(struct fab_conn *fc, struct fab_mr *mr, void *addr, size_t len,
 		    (access & FAB_REMOTE_WRITE ? IBV_ACCESS_REMOTE_WRITE : 0);
 	rc = c->dev->windows ? open_window(c, w, mr) : open_range(c, w);
 	if (rc) {
-		set_free(c, w);
+		window_put_free(c, w);
 		return rc;
 	}
-	link = find(c, w->handle);
+	link = find_window(c, w->handle);
 	w->next = *link;
 	*link = w;
 	*handle = w->handle;
@@ -135,7 +135,7 @@ int vb_expose(struct fab_conn *fc, struct fab_mr *mr, void *addr, size_t len,
 /* ---- Closing --------------------------------------------------------- */
 
 /* Whatever its state, the peer cannot use it when this returns true. */
-static bool revoke(struct vb_conn *c, struct vb_window *w)
+static bool window_revoke(struct vb_conn *c, struct vb_window *w)
 {
 	if (w->mw && vb_device_keeps(c->dev, ibv_dealloc_mw(w->mw)))
 		return false;
@@ -147,10 +147,10 @@ static bool revoke(struct vb_conn *c, struct vb_window *w)
 }
 
 /* It is closed, and out of its bucket. */
-static void closed(struct vb_conn *c, struct vb_window *w)
+static void window_closed(struct vb_conn *c, struct vb_window *w)
 {
 	if (!w->closing) {
-		set_free(c, w);
+		window_put_free(c, w);
 		return;
 	}
 	w->closing = false;
@@ -162,15 +162,15 @@ static void closed(struct vb_conn *c, struct vb_window *w)
 /* False: the connection has to end. */
 static bool revoke_one(struct vb_conn *c, struct vb_window *w)
 {
-	struct vb_window **link = find(c, w->handle);
+	struct vb_window **link = find_window(c, w->handle);
 
-	if (!revoke(c, w)) {
-		vb_broke(c, -EIO,
-			 "the peer's access to memory cannot be revoked");
+	if (!window_revoke(c, w)) {
+		vb_conn_fail(c, -EIO,
+			     "the peer's access to memory cannot be revoked");
 		return false;
 	}
 	*link = w->next;
-	closed(c, w);
+	window_closed(c, w);
 	return true;
 }
 
@@ -186,16 +186,16 @@ void vb_window_bound(struct vb_conn *c, struct vb_window *w, uint64_t seq)
 
 void vb_window_invalidated(struct vb_conn *c, uint32_t handle)
 {
-	struct vb_window **link = find(c, handle), *w = *link;
+	struct vb_window **link = find_window(c, handle), *w = *link;
 
 	/* Of a plain registration the device keeps the rest. */
 	if (!w || !w->mw)
 		return;
 	*link = w->next;
-	closed(c, w);
+	window_closed(c, w);
 }
 
-static void unqueue(struct vb_conn *c, struct fab_wr *gone)
+static void dequeue_bind(struct vb_conn *c, struct fab_wr *gone)
 {
 	struct wr_list keep = { NULL, NULL };
 	struct fab_wr *wr;
@@ -208,7 +208,7 @@ static void unqueue(struct vb_conn *c, struct fab_wr *gone)
 
 bool vb_window_close(struct vb_conn *c, uint32_t handle, void *user)
 {
-	struct vb_window **link = find(c, handle), *w = *link;
+	struct vb_window **link = find_window(c, handle), *w = *link;
 
 	/* The end has closed all, or kept its memory. */
 	if (!w || c->state == VB_ST_DEAD)
@@ -216,8 +216,8 @@ bool vb_window_close(struct vb_conn *c, uint32_t handle, void *user)
 	switch (w->state) {
 	case WIN_QUEUED:
 		*link = w->next;
-		unqueue(c, &w->wr);
-		set_free(c, w);
+		dequeue_bind(c, &w->wr);
+		window_put_free(c, w);
 		return true;
 	case WIN_POSTED:
 		c->nclosing += !w->closing;
@@ -229,7 +229,7 @@ bool vb_window_close(struct vb_conn *c, uint32_t handle, void *user)
 	case WIN_FREE:
 		if (revoke_one(c, w))
 			return true;
-		vb_end(c, c->broke, c->broke_reason);
+		vb_conn_end(c, c->broke, c->broke_reason);
 		break;
 	}
 	return false;
@@ -250,7 +250,7 @@ bool vb_window_closed(struct vb_conn *c, void **user)
 		return false;
 	c->closed_windows = w->next;
 	*user = w->user;
-	set_free(c, w);
+	window_put_free(c, w);
 	return true;
 }
 
@@ -263,26 +263,27 @@ void vb_windows_close(struct vb_conn *c)
 		while ((w = *link)) {
 			/* The end of the connection tells it. */
 			w->closing = false;
-			if (!revoke(c, w)) {
+			if (!window_revoke(c, w)) {
 				link = &w->next;
 				continue;
 			}
 			*link = w->next;
-			set_free(c, w);
+			window_put_free(c, w);
 		}
 	}
 	c->nclosing = 0;
 	for (w = c->free_windows; w; w = w->next)
-		(void)revoke(c, w); /* which leads to no memory */
+		(void)window_revoke(c, w); /* which leads to no memory */
 }
 
-void vb_windows_keep(struct vb_conn *c)
+void vb_windows_quarantine(struct vb_conn *c)
 {
 	struct vb_window *w;
 
 	for (unsigned int i = 0; i < VB_WINDOW_BUCKETS; i++) {
 		for (w = c->windows[i]; w; w = w->next) {
-			fab_mr_keep(w->of, (void *)(uintptr_t)w->addr, w->len);
+			fab_mr_quarantine(w->of, (void *)(uintptr_t)w->addr,
+					  w->len);
 			fab_domain_log_peer(
 				c->ev.fab.poller->dom, &c->ev.peer, 3,
 				"verbs: %s: a peer's access to memory cannot be revoked; "

@@ -43,7 +43,7 @@ bool vb_window_closed(struct vb_conn *c, void **user);
  * cannot be are left. */
 void vb_windows_close(struct vb_conn *c);
 /* The memory of what is still open is never used for anything else. */
-void vb_windows_keep(struct vb_conn *c);
+void vb_windows_quarantine(struct vb_conn *c);
 void vb_windows_free(struct vb_conn *c);
 
 #endif /* RPCRDMA_VERBS_WINDOW_H */

@@ -50,7 +50,7 @@ struct rt_strand {
 	unsigned int deferred_turns; /* that left deadlines to the next one */
 	uint64_t trim_at; /* ms; 0 for never */
 	uint64_t poll_not_before; /* ms; see rt_delay_poll() */
-	bool poll_paused; /* fab_quiet() is on */
+	bool poll_paused; /* fab_conn_mask() is on */
 	struct cds_list_head inst_link; /* inst->conns, under its lock */
 	/* Server: one message may be sent, and no more until the client's second one has
 	 * been received [A7]. */

@@ -136,9 +136,9 @@ fail:
 	return rc;
 }
 
-void rt_share_stats(struct rt_instance *inst, struct fab_share_stats *out)
+void rt_share_stats(struct rt_instance *inst, struct fab_srq_stats *out)
 {
-	fab_share_stats(inst->dom, out);
+	fab_srq_stats(inst->dom, out);
 }
 
 bool rt_instance_held(const struct rt_instance *inst)

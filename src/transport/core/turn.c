@@ -302,7 +302,7 @@ static void go_idle(struct rt_conn *c)
 	c->strand.trim_at = 0;
 	rt_works_shrink(c);
 	RT_EACH_PART(c->inst, on_idle, c);
-	fab_rest(c->fab);
+	fab_conn_trim(c->fab);
 }
 
 /* Free what was not used in the last second, while messages keep coming. Otherwise a
@@ -316,7 +316,7 @@ static void trim_conn(struct rt_conn *c, uint64_t now)
 		if ((*p)->trim)
 			freed |= (*p)->trim(c);
 	if (freed && c->fab)
-		fab_rest(c->fab);
+		fab_conn_trim(c->fab);
 	/* The next call frees what stays unused until then. */
 	c->strand.trim_at =
 		c->last_active + 2 * RT_IDLE_MS > now ? now + RT_IDLE_MS : 0;
@@ -463,9 +463,9 @@ void rt_turn_run(struct rt_conn *c, uint32_t n, uint64_t now)
 				      memory_order_relaxed) != n);
 	if (c->fab && waits != c->strand.poll_paused) {
 		c->strand.poll_paused = waits;
-		fab_quiet(c->fab, waits);
+		fab_conn_mask(c->fab, waits);
 	}
 	/* The fabric does not report again what has been left unpolled. */
 	if (c->fab && (budget <= 0 || (waits && !rt_poll_delayed(c))))
-		fab_kick(c->fab);
+		fab_conn_schedule(c->fab);
 }

@@ -3,7 +3,7 @@
  * receives - the Receives of a connection, and what is reserved for it
  *
  * A connection posts as many Receives as flow control has announced messages to its peer.
- * Each has a buffer, unless the domain shares Receives (fab_share()): then each message
+ * Each has a buffer, unless the domain shares Receives (fab_srq_enable()): then each message
  * arrives with a buffer, which is returned to the pool and not used for the next Receive.
  * If there is no memory for all Receives, fewer credits are announced.
  *
@@ -57,7 +57,7 @@ static size_t longest_receive(const struct rt_config *cfg)
 int rt_share_receives(struct rt_instance *inst)
 {
 	const struct rt_config *cfg = &inst->cfg;
-	struct fab_share share = {
+	struct fab_srq_params share = {
 		.size = longest_receive(cfg),
 		.each = rt_most_receives(cfg),
 		.most = cfg->max_shared_receives,
@@ -66,8 +66,8 @@ int rt_share_receives(struct rt_instance *inst)
 
 	if (!cfg->share_receives)
 		return 0;
-	fab_pool_lend(inst->pool, &share);
-	rc = fab_share(inst->dom, &share);
+	fab_pool_srq_memory(inst->pool, &share);
+	rc = fab_srq_enable(inst->dom, &share);
 	inst->shared_receives = !rc || rc == -EBUSY;
 	return rc == -EOPNOTSUPP || rc == -EBUSY ? 0 : rc;
 }

@@ -53,7 +53,7 @@ static void loop_domain_close(struct fab_domain *fd)
 }
 
 /* There is no queue: a message gets its memory when it comes. */
-static void loop_share_stats(struct fab_domain *fd, struct fab_share_stats *out)
+static void loop_share_stats(struct fab_domain *fd, struct fab_srq_stats *out)
 {
 }
 
@@ -61,7 +61,7 @@ const struct fab_ops fab_loop_ops = {
 	.name = "loop",
 	.domain_open = loop_domain_open,
 	.domain_close = loop_domain_close,
-	.share_stats = loop_share_stats,
+	.srq_stats = loop_share_stats,
 	.poller_create = loop_poller_create,
 	.poller_destroy = loop_poller_destroy,
 	.poller_run = loop_poller_run,
@@ -73,7 +73,7 @@ const struct fab_ops fab_loop_ops = {
 	.post = loop_post,
 	.post_recv = loop_post_recv,
 	.poll = loop_poll,
-	.kick = loop_kick,
+	.schedule = loop_kick,
 	.listen = loop_listen,
 	.listener_addr = loop_listener_addr,
 	.listener_close = loop_listener_close,

@@ -104,7 +104,7 @@ static bool worn_out(const struct loop_conn *c)
 /* Put a message into the peer's next Receive; NULL or the rule broken. */
 static const char *deliver(struct loop_conn *peer, const struct loop_message *m)
 {
-	const struct fab_share *share = &peer->base.poller->dom->share;
+	const struct fab_srq_params *share = &peer->base.poller->dom->srq;
 	struct fab_wr *recv;
 	struct fab_sge to;
 	void *memory = NULL;
@@ -122,8 +122,8 @@ static const char *deliver(struct loop_conn *peer, const struct loop_message *m)
 		loop_complete(peer, recv, FAB_ERROR, 0, 0);
 		return "message longer than its Receive";
 	}
-	if (share->take) {
-		memory = share->take(share->ctx, &to);
+	if (share->alloc) {
+		memory = share->alloc(share->ctx, &to);
 		if (!memory) {
 			loop_complete(peer, recv, FAB_ERROR, 0, 0);
 			return "no memory for a message";

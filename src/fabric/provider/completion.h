@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * completions - what a connection has to tell the layer above
+ * completion - what a connection has to tell the layer above
  *
  * In this order: that it is established, the work that is complete, and the end,
  * which is told once. Work is complete when the provider says so; it lies here,
@@ -8,10 +8,70 @@
  *
  * Threads: the runner.
  */
-#ifndef RPCRDMA_FABRIC_COMPLETIONS_H
-#define RPCRDMA_FABRIC_COMPLETIONS_H
+#ifndef RPCRDMA_FABRIC_COMPLETION_H
+#define RPCRDMA_FABRIC_COMPLETION_H
 
-#include "fabric/provider/wr_list.h"
+#include "fabric/provider/provider.h"
+
+/* A queue of work requests, linked by their own links. */
+struct wr_list {
+	struct fab_wr *head, *tail;
+};
+
+static inline void wr_append(struct wr_list *l, struct fab_wr *wr)
+{
+	wr->next = NULL;
+	if (l->tail)
+		l->tail->next = wr;
+	else
+		l->head = wr;
+	l->tail = wr;
+}
+
+/* Back to where wr_take() takes it. */
+static inline void wr_put_back(struct wr_list *l, struct fab_wr *wr)
+{
+	wr->next = l->head;
+	l->head = wr;
+	if (!l->tail)
+		l->tail = wr;
+}
+
+/* All but the first @n; they are not touched. */
+static inline void wr_cut(struct wr_list *l, unsigned int n)
+{
+	struct fab_wr *last = NULL;
+
+	for (struct fab_wr *wr = l->head; wr && n; wr = wr->next, n--)
+		last = wr;
+	l->tail = last;
+	if (last)
+		last->next = NULL;
+	else
+		l->head = NULL;
+}
+
+static inline struct fab_wr *wr_take(struct wr_list *l)
+{
+	struct fab_wr *wr = l->head;
+
+	if (wr) {
+		l->head = wr->next;
+		if (!l->head)
+			l->tail = NULL;
+		wr->next = NULL;
+	}
+	return wr;
+}
+
+static inline unsigned int wr_count(const struct wr_list *l)
+{
+	unsigned int n = 0;
+
+	for (const struct fab_wr *wr = l->head; wr; wr = wr->next)
+		n++;
+	return n;
+}
 
 /* Use of fab_wr.priv while a request is lent. */
 enum {
@@ -62,4 +122,4 @@ int fab_completions_take(struct fab_completions *done, struct fab_wc *wc,
 			 int n);
 int fab_completions_end(struct fab_completions *done, struct fab_wc *wc, int n);
 
-#endif /* RPCRDMA_FABRIC_COMPLETIONS_H */
+#endif /* RPCRDMA_FABRIC_COMPLETION_H */

@@ -313,7 +313,7 @@ static void deliver_terminate(struct iw_conn *c, const uint8_t *payload)
 		 "Terminate from the peer: %s (%x/%x/%02x)",
 		 iw_term_text(cause), cause >> 12, (cause >> 8) & 0xfu,
 		 cause & 0xffu);
-	iw_end(c, -EREMOTEIO, c->reason_buf);
+	iw_conn_end(c, -EREMOTEIO, c->reason_buf);
 }
 
 unsigned int iw_ddp_deliver(struct iw_conn *c, const uint8_t *payload)

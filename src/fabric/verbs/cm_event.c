@@ -13,8 +13,8 @@
 #include "device.h"
 #include "vb.h"
 
-static unsigned int established(struct vb_conn *c,
-				const struct rdma_cm_event *ev)
+static unsigned int copy_established(struct vb_conn *c,
+				     const struct rdma_cm_event *ev)
 {
 	const struct rdma_conn_param *p = &ev->param.conn;
 
@@ -28,14 +28,16 @@ static unsigned int established(struct vb_conn *c,
 	return VB_EV_UP;
 }
 
-static unsigned int failed(struct vb_conn *c, const struct rdma_cm_event *ev)
+static unsigned int copy_failure(struct vb_conn *c,
+				 const struct rdma_cm_event *ev)
 {
 	c->cm.failed = ev->event;
 	c->cm.status = ev->status;
 	return VB_EV_FAIL;
 }
 
-static unsigned int translate(struct vb_conn *c, const struct rdma_cm_event *ev)
+static unsigned int cm_event_bits(struct vb_conn *c,
+				  const struct rdma_cm_event *ev)
 {
 	switch (ev->event) {
 	case RDMA_CM_EVENT_ADDR_RESOLVED:
@@ -43,13 +45,13 @@ static unsigned int translate(struct vb_conn *c, const struct rdma_cm_event *ev)
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
 		return VB_EV_ROUTE;
 	case RDMA_CM_EVENT_ESTABLISHED:
-		return established(c, ev);
+		return copy_established(c, ev);
 	case RDMA_CM_EVENT_ADDR_ERROR:
 	case RDMA_CM_EVENT_ROUTE_ERROR:
 	case RDMA_CM_EVENT_CONNECT_ERROR:
 	case RDMA_CM_EVENT_UNREACHABLE:
 	case RDMA_CM_EVENT_REJECTED:
-		return failed(c, ev);
+		return copy_failure(c, ev);
 	case RDMA_CM_EVENT_DISCONNECTED:
 	case RDMA_CM_EVENT_TIMEWAIT_EXIT:
 		return VB_EV_DOWN;
@@ -65,13 +67,13 @@ static unsigned int translate(struct vb_conn *c, const struct rdma_cm_event *ev)
 int vb_cm_conn_event(struct vb_cm_source *src, struct rdma_cm_event *ev)
 {
 	struct vb_conn *c = container_of(src, struct vb_conn, src);
-	unsigned int bits = translate(c, ev);
+	unsigned int bits = cm_event_bits(c, ev);
 
 	rdma_ack_cm_event(ev);
-	return bits ? fab_ev_conn_tell(&c->ev, bits) : 0;
+	return bits ? fab_ev_conn_notify(&c->ev, bits) : 0;
 }
 
-static int one_event(struct vb_domain *d, struct rdma_cm_event *ev)
+static int dispatch_cm_event(struct vb_domain *d, struct rdma_cm_event *ev)
 {
 	struct rdma_cm_id *id = ev->listen_id ? ev->listen_id : ev->id;
 	struct vb_cm_source *src = id->context;
@@ -81,8 +83,8 @@ static int one_event(struct vb_domain *d, struct rdma_cm_event *ev)
 	return src->event(src, ev);
 }
 
-int vb_cm_events(struct fab_events *events_of, struct fab_source *src,
-		 uint32_t events)
+int vb_cm_event(struct fab_ev_loop *events_of, struct fab_source *src,
+		uint32_t events)
 {
 	struct vb_poller *p = vb_poller(&events_of->fab);
 	struct rdma_cm_event *ev;
@@ -94,7 +96,7 @@ int vb_cm_events(struct fab_events *events_of, struct fab_source *src,
 		pthread_mutex_unlock(&p->cm_lock);
 		if (rc)
 			break;
-		calls += one_event(vb_domain(p->ev.fab.dom), ev);
+		calls += dispatch_cm_event(vb_domain(p->ev.fab.dom), ev);
 	}
 	return calls;
 }

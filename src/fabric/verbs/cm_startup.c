@@ -19,8 +19,8 @@
 #define REJECT_NO_LISTENER 8 /* InfiniBand 1.4, table 117 */
 #define REJECT_STALE 10
 
-static unsigned int wanted_depth(const struct vb_conn *c,
-				 const struct fab_conn_params *params)
+static unsigned int vb_wanted_depth(const struct vb_conn *c,
+				    const struct fab_conn_params *params)
 {
 	unsigned int depth = vb_conn_domain(c)->fab.limits.max_read_depth;
 
@@ -43,9 +43,9 @@ static void choose_sizes(struct vb_conn *c)
 
 /* Only those that others have begun: they come in numbers, and it is the
  * acceptor that tells the other end to send again (RNR). */
-static void share(struct vb_conn *c)
+static void join_srq(struct vb_conn *c)
 {
-	unsigned int each = vb_conn_domain(c)->fab.share.each;
+	unsigned int each = vb_conn_domain(c)->fab.srq.each;
 
 	if (c->ev.active || each > c->dev->max_cqe - c->sq_depth)
 		return;
@@ -58,7 +58,7 @@ static void share(struct vb_conn *c)
 }
 
 /* Messages for which there is no Receive are sent again soon. */
-static void short_pause(struct vb_conn *c)
+static void set_rnr_timer(struct vb_conn *c)
 {
 	struct ibv_qp_attr attr = { .min_rnr_timer = VB_RNR_TIMER };
 	struct vb_poller *p = vb_conn_poller(c);
@@ -69,7 +69,7 @@ static void short_pause(struct vb_conn *c)
 	pthread_mutex_unlock(&p->cm_lock);
 }
 
-static int make_cq(struct vb_conn *c)
+static int create_cq(struct vb_conn *c)
 {
 	struct ibv_context *ctx = c->dev->ctx;
 	struct ibv_comp_channel *channel;
@@ -77,7 +77,7 @@ static int make_cq(struct vb_conn *c)
 	unsigned int vector;
 	int rc;
 
-	rc = vb_watch_channel(vb_conn_poller(c), c->dev, &channel);
+	rc = vb_cq_channel(vb_conn_poller(c), c->dev, &channel);
 	if (rc)
 		return rc;
 	vector = atomic_fetch_add(&c->dev->next_vector, 1) %
@@ -93,11 +93,11 @@ static int make_cq(struct vb_conn *c)
 	c->cq = cq;
 	pthread_mutex_unlock(&c->cq_lock);
 	/* From its first event on the poller thread sees to it. */
-	rc = vb_watch_arm(c);
+	rc = vb_cq_arm(c);
 	return rc > 0 ? -rc : rc;
 }
 
-static int make_qp(struct vb_conn *c)
+static int create_qp(struct vb_conn *c)
 {
 	struct ibv_qp_init_attr attr;
 	bool refused = false;
@@ -107,12 +107,12 @@ static int make_qp(struct vb_conn *c)
 	if (atomic_load(&c->dev->gone))
 		return -ENODEV;
 	choose_sizes(c);
-	share(c);
+	join_srq(c);
 	c->slot = calloc(c->sq_depth, sizeof(*c->slot));
 	c->rslot = calloc(c->rq_depth, sizeof(struct fab_wr *));
 	if (!c->slot || !c->rslot)
 		return -ENOMEM;
-	rc = make_cq(c);
+	rc = create_cq(c);
 	room = atomic_load(&c->dev->no_inline) ? 0 : VB_INLINE;
 	for (; !rc; room = 0) {
 		attr = (struct ibv_qp_init_attr){
@@ -155,9 +155,9 @@ static void not_resolved(struct vb_conn *c, int rc)
 {
 	bool asked = rc == -ETIMEDOUT || rc == -EHOSTUNREACH;
 
-	vb_end(c, rc == -ENODEV ? -ENETUNREACH : rc,
-	       asked ? "nobody answers at that address" :
-		       "no RDMA device has a route to that address");
+	vb_conn_end(c, rc == -ENODEV ? -ENETUNREACH : rc,
+		    asked ? "nobody answers at that address" :
+			    "no RDMA device has a route to that address");
 }
 
 int vb_startup_connect(struct vb_conn *c, const struct sockaddr *addr,
@@ -174,9 +174,9 @@ int vb_startup_connect(struct vb_conn *c, const struct sockaddr *addr,
 	if (params->priv_len)
 		memcpy(c->priv, params->priv, params->priv_len);
 	c->priv_len = params->priv_len;
-	c->ev.ird = c->ev.ord = wanted_depth(c, params);
+	c->ev.ird = c->ev.ord = vb_wanted_depth(c, params);
 	c->state = VB_ST_ADDR;
-	vb_timer_start(c, VB_TIMER_STARTUP);
+	vb_conn_timer_set(c, VB_TIMER_STARTUP);
 	errno = 0;
 	if (rdma_create_id(p->cm, &c->id, &c->src, RDMA_PS_TCP) ||
 	    rdma_resolve_addr(c->id, NULL, (struct sockaddr *)&c->ev.peer,
@@ -194,13 +194,13 @@ static void address_known(struct vb_conn *c)
 
 	c->dev = vb_device_get(vb_conn_domain(c), c->id, &rc);
 	if (!c->dev) {
-		vb_end(c, rc, "the device cannot be used");
+		vb_conn_end(c, rc, "the device cannot be used");
 		return;
 	}
 	c->state = VB_ST_ROUTE;
 	errno = 0;
 	if (rdma_resolve_route(c->id, VB_RESOLVE_MS))
-		vb_end(c, errno ? -errno : -EIO, "no route");
+		vb_conn_end(c, errno ? -errno : -EIO, "no route");
 }
 
 static void route_known(struct vb_conn *c)
@@ -213,11 +213,12 @@ static void route_known(struct vb_conn *c)
 	};
 	int rc;
 
-	rc = make_qp(c);
+	rc = create_qp(c);
 	if (rc) {
-		vb_end(c, rc,
-		       vb_reason(c, "%s cannot create a queue pair: %s",
-				 c->dev->name, strerror(-rc)));
+		vb_conn_end(c, rc,
+			    vb_conn_reason(c,
+					   "%s cannot create a queue pair: %s",
+					   c->dev->name, strerror(-rc)));
 		return;
 	}
 	c->ev.ord = MIN(c->ev.ord, c->dev->out_depth);
@@ -229,50 +230,52 @@ static void route_known(struct vb_conn *c)
 	/* From here on the peer may have to be told of an end. */
 	c->connected = true;
 	if (rdma_connect(c->id, &param))
-		vb_end(c, errno ? -errno : -EIO, "connect failed");
+		vb_conn_end(c, errno ? -errno : -EIO, "connect failed");
 }
 
-static void start_failed(struct vb_conn *c)
+static void connect_failed(struct vb_conn *c)
 {
 	int status = c->cm.status, rc = status < 0 ? status : -EIO;
 
 	switch (c->cm.failed) {
 	case RDMA_CM_EVENT_REJECTED:
 		/* An iWARP device tells an errno instead. */
-		vb_end(c, -ECONNREFUSED,
-		       status == REJECT_NO_LISTENER || status == -ECONNREFUSED ?
-			       "nobody listens there" :
-		       status == REJECT_STALE ?
-			       "rejected: the peer has not finished the last connection" :
-		       status < 0 ?
-			       vb_reason(
-				       c,
-				       "rejected by the peer (%s; its log says why)",
-				       strerror(-status)) :
-			       vb_reason(
-				       c,
-				       "rejected by the peer (reason %d; its log says why)",
-				       status));
+		vb_conn_end(
+			c, -ECONNREFUSED,
+			status == REJECT_NO_LISTENER ||
+					status == -ECONNREFUSED ?
+				"nobody listens there" :
+			status == REJECT_STALE ?
+				"rejected: the peer has not finished the last connection" :
+			status < 0 ?
+				vb_conn_reason(
+					c,
+					"rejected by the peer (%s; its log says why)",
+					strerror(-status)) :
+				vb_conn_reason(
+					c,
+					"rejected by the peer (reason %d; its log says why)",
+					status));
 		break;
 	case RDMA_CM_EVENT_UNREACHABLE:
-		vb_end(c, status < 0 ? status : -EHOSTUNREACH,
-		       "the peer does not answer");
+		vb_conn_end(c, status < 0 ? status : -EHOSTUNREACH,
+			    "the peer does not answer");
 		break;
 	case RDMA_CM_EVENT_ADDR_ERROR:
 		not_resolved(c, rc);
 		break;
 	case RDMA_CM_EVENT_ROUTE_ERROR:
-		vb_end(c, rc, "no route");
+		vb_conn_end(c, rc, "no route");
 		break;
 	default:
-		vb_end(c, rc, "connect failed");
+		vb_conn_end(c, rc, "connect failed");
 		break;
 	}
 }
 
 /* ---- Both sides ------------------------------------------------------ */
 
-static void agreed(struct vb_conn *c)
+static void established(struct vb_conn *c)
 {
 	if (c->ev.active) {
 		c->ev.ord = MIN(c->ev.ord, c->cm.out_depth);
@@ -283,18 +286,18 @@ static void agreed(struct vb_conn *c)
 	}
 	c->state = VB_ST_OPEN;
 	c->ev.done.established = true;
-	vb_timer_start(c, c->dev->siw && !c->ev.active ? VB_TIMER_FIRST :
-							 VB_TIMER_KEEPALIVE);
+	vb_conn_timer_set(c, c->dev->siw && !c->ev.active ? VB_TIMER_FIRST :
+							    VB_TIMER_KEEPALIVE);
 }
 
 void vb_startup_progress(struct vb_conn *c, unsigned int ev)
 {
 	if (ev & VB_EV_STARTUP) {
-		vb_end(c, -ETIMEDOUT, "start-up took too long");
+		vb_conn_end(c, -ETIMEDOUT, "start-up took too long");
 		return;
 	}
 	if (ev & VB_EV_FAIL) {
-		start_failed(c);
+		connect_failed(c);
 		return;
 	}
 	if ((ev & VB_EV_ADDR) && c->state == VB_ST_ADDR)
@@ -303,7 +306,7 @@ void vb_startup_progress(struct vb_conn *c, unsigned int ev)
 		route_known(c);
 	if ((ev & VB_EV_UP) &&
 	    (c->state == VB_ST_CONNECTING || c->state == VB_ST_ACCEPTED))
-		agreed(c);
+		established(c);
 }
 
 /* ---- Responder ------------------------------------------------------- */
@@ -316,7 +319,7 @@ int vb_startup_accept(struct vb_conn *c, const struct fab_conn_params *params)
 		.retry_count = VB_RETRIES,
 		.rnr_retry_count = VB_RNR_RETRIES,
 	};
-	unsigned int depth = wanted_depth(c, params);
+	unsigned int depth = vb_wanted_depth(c, params);
 	int rc;
 
 	if (c->state != VB_ST_REQUESTED)
@@ -327,20 +330,20 @@ int vb_startup_accept(struct vb_conn *c, const struct fab_conn_params *params)
 	c->ev.ord = MIN(MIN(depth, c->dev->out_depth), c->cm.out_depth);
 	param.initiator_depth = (uint8_t)c->ev.ord;
 	param.responder_resources = (uint8_t)c->ev.ird;
-	rc = make_qp(c);
+	rc = create_qp(c);
 	if (rc)
 		return rc;
 	if (c->srq)
 		param.rnr_retry_count = VB_RNR_SHARED;
 	c->state = VB_ST_ACCEPTED;
 	c->connected = true;
-	vb_timer_start(c, VB_TIMER_STARTUP);
+	vb_conn_timer_set(c, VB_TIMER_STARTUP);
 	errno = 0;
 	if (rdma_accept(c->id, &param))
 		/* The peer may have gone meanwhile: as any other end. */
-		vb_end(c, errno ? -errno : -EIO, "accept failed");
+		vb_conn_end(c, errno ? -errno : -EIO, "accept failed");
 	else if (c->srq)
-		short_pause(c);
+		set_rnr_timer(c);
 	return 0;
 }
 

@@ -4,10 +4,10 @@
  *
  * To be told of a completion costs: a request for it, an event, two reads of
  * the channel, and with rxe and siw the request is a system call as well. To
- * look costs next to nothing. So a connection that has had an event is watched:
- * fab_poller_run() looks at its completion queue, for as long as it is called
+ * look costs next to nothing. So a connection that has had an event is polled:
+ * fab_poller_run() idle_polls at its completion queue, for as long as it is called
  * without a time to wait (the upper layer is polling busily) and something
- * comes. Before it waits it asks for events of all that are watched, and looks
+ * comes. Before it waits it asks for events of all that are polled, and idle_polls
  * once more, for what came in between makes none.
  *
  * Looking takes completions out of the queue. They lie in the connection until
@@ -26,11 +26,11 @@
 #include "vb.h"
 
 /* So often is a queue looked at in vain before its events are asked for. */
-#define LOOKS 256u
+#define MAX_IDLE_POLLS 256u
 
 /* ---- Those that tell ---------------------------------------------------- */
 
-int vb_watch_arm(struct vb_conn *c)
+int vb_cq_arm(struct vb_conn *c)
 {
 	if (!atomic_exchange(&c->armed, true))
 		atomic_fetch_add(
@@ -38,30 +38,30 @@ int vb_watch_arm(struct vb_conn *c)
 	return ibv_req_notify_cq(c->cq, 0);
 }
 
-void vb_watch_disarm(struct vb_conn *c)
+void vb_cq_disarm(struct vb_conn *c)
 {
 	if (atomic_exchange(&c->armed, false))
 		atomic_fetch_sub(
 			&vb_conn_poller(c)->channels[c->dev->index].armed, 1);
 }
 
-static void watch_add(struct vb_poller *p, struct vb_conn *c)
+static void poll_add(struct vb_poller *p, struct vb_conn *c)
 {
-	c->looks = 0;
-	if (c->watched)
+	c->idle_polls = 0;
+	if (c->polled)
 		return;
-	c->watched = true;
-	TAILQ_INSERT_TAIL(&p->watched, c, watch_link);
+	c->polled = true;
+	TAILQ_INSERT_TAIL(&p->polled, c, poll_link);
 }
 
-void vb_watch_remove(struct vb_poller *p, struct vb_conn *c)
+void vb_cq_poll_remove(struct vb_poller *p, struct vb_conn *c)
 {
-	if (c->watched)
-		TAILQ_REMOVE(&p->watched, c, watch_link);
-	c->watched = false;
+	if (c->polled)
+		TAILQ_REMOVE(&p->polled, c, poll_link);
+	c->polled = false;
 }
 
-static int channel_event(struct fab_events *events_of, struct fab_source *src,
+static int channel_event(struct fab_ev_loop *events_of, struct fab_source *src,
 			 uint32_t events)
 {
 	struct vb_poller *p = vb_poller(&events_of->fab);
@@ -78,13 +78,13 @@ static int channel_event(struct fab_events *events_of, struct fab_source *src,
 			if ((errno != EAGAIN && errno != EWOULDBLOCK &&
 			     errno != EINTR) ||
 			    (events & (EPOLLERR | EPOLLHUP)))
-				fab_events_unwatch(&p->ev, ch->channel->fd);
+				fab_ev_loop_unwatch(&p->ev, ch->channel->fd);
 			break;
 		}
 		c = ctx;
 		ibv_ack_cq_events(cq, 1);
-		vb_watch_disarm(c);
-		watch_add(p, c);
+		vb_cq_disarm(c);
+		poll_add(p, c);
 		calls += fab_ev_conn_ready(&c->ev);
 		/* Then there is nothing to be read any more. */
 		if (!atomic_load(&ch->armed))
@@ -93,8 +93,8 @@ static int channel_event(struct fab_events *events_of, struct fab_source *src,
 	return calls;
 }
 
-int vb_watch_channel(struct vb_poller *p, struct vb_device *dev,
-		     struct ibv_comp_channel **channel)
+int vb_cq_channel(struct vb_poller *p, struct vb_device *dev,
+		  struct ibv_comp_channel **channel)
 {
 	struct vb_channel *ch = &p->channels[dev->index];
 	int rc = 0;
@@ -108,8 +108,8 @@ int vb_watch_channel(struct vb_poller *p, struct vb_device *dev,
 		else
 			rc = vb_set_nonblock(ch->channel->fd);
 		if (!rc)
-			rc = fab_events_watch(&p->ev, ch->channel->fd, &ch->src,
-					      EPOLLIN);
+			rc = fab_ev_loop_watch(&p->ev, ch->channel->fd,
+					       &ch->src, EPOLLIN);
 		if (rc && ch->channel) {
 			ibv_destroy_comp_channel(ch->channel);
 			ch->channel = NULL;
@@ -123,14 +123,14 @@ int vb_watch_channel(struct vb_poller *p, struct vb_device *dev,
 /* ---- Those that are looked at ------------------------------------------- */
 
 /* Is there something that the runner has not been called for? */
-static bool found(struct vb_conn *c)
+static bool poll_one(struct vb_conn *c)
 {
 	int n = 0;
 
 	/* If it is in there now it may have looked already. */
 	if (pthread_mutex_trylock(&c->cq_lock))
 		return true;
-	if (!c->nfound && !c->cq_broken && !c->cq_over) {
+	if (!c->nfound && !c->cq_broken && !c->cq_detached) {
 		n = ibv_poll_cq(c->cq, (int)VB_FOUND, c->found);
 		if (n < 0)
 			c->cq_broken = true;
@@ -141,50 +141,50 @@ static bool found(struct vb_conn *c)
 	return n;
 }
 
-static bool tell(struct vb_poller *p, struct vb_conn *c)
+static bool arm_one(struct vb_poller *p, struct vb_conn *c)
 {
-	vb_watch_remove(p, c);
-	if (!vb_watch_arm(c))
-		return found(c);
+	vb_cq_poll_remove(p, c);
+	if (!vb_cq_arm(c))
+		return poll_one(c);
 	pthread_mutex_lock(&c->cq_lock);
 	c->cq_broken = true;
 	pthread_mutex_unlock(&c->cq_lock);
 	return true;
 }
 
-int vb_watch_look(struct vb_poller *p)
+int vb_cq_poll_all(struct vb_poller *p)
 {
 	struct vb_conn *c, *next;
 	int calls = 0;
 
-	for (c = TAILQ_FIRST(&p->watched); c; c = next) {
+	for (c = TAILQ_FIRST(&p->polled); c; c = next) {
 		bool more;
 
-		next = TAILQ_NEXT(c, watch_link);
-		more = found(c);
+		next = TAILQ_NEXT(c, poll_link);
+		more = poll_one(c);
 		if (more)
-			c->looks = 0;
-		else if (++c->looks >= LOOKS)
-			more = tell(p, c);
+			c->idle_polls = 0;
+		else if (++c->idle_polls >= MAX_IDLE_POLLS)
+			more = arm_one(p, c);
 		if (more)
 			calls += fab_ev_conn_ready(&c->ev);
 	}
 	return calls;
 }
 
-int vb_watch_stop(struct vb_poller *p)
+int vb_cq_arm_all(struct vb_poller *p)
 {
 	struct vb_conn *c;
 	int calls = 0;
 
-	while ((c = TAILQ_FIRST(&p->watched)))
-		if (tell(p, c))
+	while ((c = TAILQ_FIRST(&p->polled)))
+		if (arm_one(p, c))
 			calls += fab_ev_conn_ready(&c->ev);
 	return calls;
 }
 
-unsigned int vb_watch_take(struct vb_conn *c, struct ibv_wc *wc, unsigned int n,
-			   bool *broken)
+unsigned int vb_cq_take(struct vb_conn *c, struct ibv_wc *wc, unsigned int n,
+			bool *broken)
 {
 	unsigned int got;
 	int more = 0;
@@ -194,7 +194,7 @@ unsigned int vb_watch_take(struct vb_conn *c, struct ibv_wc *wc, unsigned int n,
 	memcpy(wc, c->found, got * sizeof(*wc));
 	c->nfound -= got;
 	memmove(c->found, c->found + got, c->nfound * sizeof(*wc));
-	if (got < n && !c->cq_over)
+	if (got < n && !c->cq_detached)
 		more = ibv_poll_cq(c->cq, (int)(n - got), wc + got);
 	if (more < 0)
 		c->cq_broken = true;
@@ -205,9 +205,9 @@ unsigned int vb_watch_take(struct vb_conn *c, struct ibv_wc *wc, unsigned int n,
 	return got;
 }
 
-void vb_watch_end(struct vb_conn *c)
+void vb_cq_detach(struct vb_conn *c)
 {
 	pthread_mutex_lock(&c->cq_lock);
-	c->cq_over = true;
+	c->cq_detached = true;
 	pthread_mutex_unlock(&c->cq_lock);
 }

@@ -39,8 +39,8 @@ int iw_startup_socket_options(int fd)
 	return 0;
 }
 
-static unsigned int wanted_depth(const struct iw_conn *c,
-				 const struct fab_conn_params *params)
+static unsigned int iw_wanted_depth(const struct iw_conn *c,
+				    const struct fab_conn_params *params)
 {
 	if (params->read_depth && params->read_depth < c->depth)
 		return params->read_depth;
@@ -122,7 +122,7 @@ static bool crc_wanted(const struct iw_conn *c)
 /* Some congestion controls, BBR among them, pace what is sent, with a timer for
  * each part of it. Within one machine there is no link to be congested. A
  * kernel always has "reno"; if it is refused, that is no reason to fail. */
-static void send_unpaced(struct iw_conn *c)
+static void disable_pacing(struct iw_conn *c)
 {
 	static const char reno[] = "reno";
 
@@ -132,13 +132,13 @@ static void send_unpaced(struct iw_conn *c)
 void iw_startup_done(struct iw_conn *c)
 {
 	if (c->same_machine)
-		send_unpaced(c);
+		disable_pacing(c);
 	fab_ev_conn_timer_stop(&c->ev);
 	c->state = IW_ST_OPEN;
 	c->ev.done.established = true;
 }
 
-static int put_frame(struct iw_conn *c, const struct mpa_frame *f)
+static int encode_frame(struct iw_conn *c, const struct mpa_frame *f)
 {
 	int n = iw_mpa_encode(c->mpa_out, f);
 
@@ -164,11 +164,11 @@ static int prepare_request(struct iw_conn *c)
 
 	c->same_machine = is_same_machine(c);
 	f.crc = crc_wanted(c);
-	return put_frame(c, &f);
+	return encode_frame(c, &f);
 }
 
 /* What to ask for, which is encoded when TCP knows both addresses. */
-static void ask_for(struct iw_conn *c, uint8_t rev)
+static void prepare_attempt(struct iw_conn *c, uint8_t rev)
 {
 	c->mpa_rev = rev;
 	c->fall_back_ok = rev > 1;
@@ -197,8 +197,8 @@ static int start_tcp(struct iw_conn *c)
 	if (connect(c->fd, to, base_addr_len(&c->ev.peer)) &&
 	    errno != EINPROGRESS)
 		return -errno;
-	return fab_events_watch(iw_conn_poller(c), c->fd, &c->src,
-				IW_CONN_EVENTS);
+	return fab_ev_loop_watch(iw_conn_poller(c), c->fd, &c->src,
+				 IW_CONN_EVENTS);
 }
 
 int iw_connect(struct fab_conn *fc, const struct sockaddr *addr,
@@ -213,15 +213,15 @@ int iw_connect(struct fab_conn *fc, const struct sockaddr *addr,
 	if (params->priv_len)
 		memcpy(c->priv, params->priv, params->priv_len);
 	c->priv_len = params->priv_len;
-	c->ev.ird = c->ev.ord = wanted_depth(c, params);
-	ask_for(c, c->priv_len > MPA_MAX_PD - MPA_V2_CTRL ? 1 : 2);
+	c->ev.ird = c->ev.ord = iw_wanted_depth(c, params);
+	prepare_attempt(c, c->priv_len > MPA_MAX_PD - MPA_V2_CTRL ? 1 : 2);
 	c->state = IW_ST_CONNECTING;
-	iw_timer_start(c, IW_TIMER_STARTUP);
+	iw_conn_timer_set(c, IW_TIMER_STARTUP);
 	rc = start_tcp(c);
 	if (rc) {
 		/* As if the answer had come a moment later. */
-		iw_end(c, rc, "connect failed");
-		iw_kick(c);
+		iw_conn_end(c, rc, "connect failed");
+		iw_conn_schedule(c);
 	}
 	return 0;
 }
@@ -236,10 +236,10 @@ static void fall_back(struct iw_conn *c)
 	/* What the old socket told says nothing of the new one. */
 	atomic_fetch_and(&c->ev.events, IW_EV_STARTUP);
 	c->state = IW_ST_CONNECTING;
-	ask_for(c, 1);
+	prepare_attempt(c, 1);
 	rc = start_tcp(c);
 	if (rc)
-		iw_end(c, rc, "connect failed");
+		iw_conn_end(c, rc, "connect failed");
 }
 
 static void reply_arrived(struct iw_conn *c, const struct mpa_frame *f)
@@ -253,22 +253,22 @@ static void reply_arrived(struct iw_conn *c, const struct mpa_frame *f)
 		return;
 	}
 	if (f->reject) {
-		iw_end(c, -ECONNREFUSED,
-		       "rejected by the peer (its log says why)");
+		iw_conn_end(c, -ECONNREFUSED,
+			    "rejected by the peer (its log says why)");
 		return;
 	}
 	if (f->rev > 2 || !f->rev) {
-		iw_end(c, -EPROTO, "MPA reply of an unknown revision");
+		iw_conn_end(c, -EPROTO, "MPA reply of an unknown revision");
 		return;
 	}
 	if (f->markers) {
-		iw_end(c, -EPROTO, "the peer wants MPA markers");
+		iw_conn_end(c, -EPROTO, "the peer wants MPA markers");
 		return;
 	}
 	/* RFC 5044 section 7.1.1: CRC is used if one side asks for it, and
 	 * the responder says so. */
 	if (!f->crc && crc_wanted(c)) {
-		iw_end(c, -EPROTO, "the peer refuses CRC");
+		iw_conn_end(c, -EPROTO, "the peer refuses CRC");
 		return;
 	}
 	c->crc = f->crc;
@@ -299,11 +299,11 @@ static void await_reply(struct iw_conn *c)
 	if (rc > 0)
 		reply_arrived(c, &f);
 	else if (rc == -EPROTO)
-		iw_end(c, rc, "not an MPA reply");
+		iw_conn_end(c, rc, "not an MPA reply");
 	else if (rc && c->fall_back_ok && !c->mpa_in_len)
 		fall_back(c);
 	else if (rc)
-		iw_end(c, rc, "closed during start-up");
+		iw_conn_end(c, rc, "closed during start-up");
 }
 
 void iw_startup_progress(struct iw_conn *c)
@@ -315,16 +315,16 @@ void iw_startup_progress(struct iw_conn *c)
 		if (!rc)
 			rc = send_frame(c);
 		if (rc < 0)
-			iw_end(c, rc, "connect failed");
+			iw_conn_end(c, rc, "connect failed");
 		else if (rc > 0)
-			c->state = ST_AWAIT_REPLY;
+			c->state = IW_ST_AWAIT_REPLY;
 	}
-	if (c->state == ST_AWAIT_REPLY)
+	if (c->state == IW_ST_AWAIT_REPLY)
 		await_reply(c);
 	if (c->state == IW_ST_REPLYING) {
 		rc = send_frame(c);
 		if (rc < 0)
-			iw_end(c, rc, "closed during start-up");
+			iw_conn_end(c, rc, "closed during start-up");
 		else if (rc > 0)
 			iw_startup_done(c);
 	}
@@ -350,7 +350,7 @@ static int prepare_reply(struct iw_conn *c, bool reject, const void *priv,
 		.priv_len = priv_len,
 	};
 
-	return put_frame(c, &f);
+	return encode_frame(c, &f);
 }
 
 /* Say no, as far as it can be said at once. */
@@ -393,7 +393,7 @@ int iw_startup_request(struct iw_conn *c, struct mpa_frame *f)
 	return -EPROTO;
 }
 
-static unsigned int lower(unsigned int ours, uint16_t theirs)
+static unsigned int lower_depth(unsigned int ours, uint16_t theirs)
 {
 	return theirs != MPA_DEPTH_NONE && theirs < ours ? theirs : ours;
 }
@@ -401,27 +401,27 @@ static unsigned int lower(unsigned int ours, uint16_t theirs)
 int iw_accept(struct fab_conn *fc, const struct fab_conn_params *params)
 {
 	struct iw_conn *c = iw_conn(fc);
-	unsigned int depth = wanted_depth(c, params);
+	unsigned int depth = iw_wanted_depth(c, params);
 	int rc;
 
 	if (c->state != IW_ST_REQUESTED)
 		return -ENOTCONN;
-	c->ev.ird = lower(depth, c->peer_ord);
-	c->ev.ord = lower(depth, c->peer_ird);
+	c->ev.ird = lower_depth(depth, c->peer_ord);
+	c->ev.ord = lower_depth(depth, c->peer_ird);
 	rc = prepare_reply(c, false, params->priv, params->priv_len);
 	if (!rc && c->moved)
 		/* What has happened by now is the first edge. */
-		rc = fab_events_watch(iw_conn_poller(c), c->fd, &c->src,
-				      IW_CONN_EVENTS);
+		rc = fab_ev_loop_watch(iw_conn_poller(c), c->fd, &c->src,
+				       IW_CONN_EVENTS);
 	if (rc)
 		return rc;
 	c->state = IW_ST_REPLYING;
 	c->can_write = true;
 	/* RFC 5044 section 7.1.2: the initiator's first FPDU comes first. */
 	c->tx.hold = true;
-	iw_timer_start(c, IW_TIMER_STARTUP);
+	iw_conn_timer_set(c, IW_TIMER_STARTUP);
 	iw_startup_progress(c);
-	iw_kick(c);
+	iw_conn_schedule(c);
 	return 0;
 }
 
@@ -431,8 +431,15 @@ void iw_reject(struct fab_conn *fc, const void *priv, size_t priv_len)
 
 	if (c->state != IW_ST_REQUESTED)
 		return;
-	c->ev.ird = lower(c->depth, c->peer_ord);
-	c->ev.ord = lower(c->depth, c->peer_ird);
+	c->ev.ird = lower_depth(c->depth, c->peer_ord);
+	c->ev.ord = lower_depth(c->depth, c->peer_ird);
 	send_reject(c, priv, priv_len);
 	c->state = IW_ST_REJECTED;
+}
+
+void iw_reset_on_close(struct iw_conn *c, bool reset)
+{
+	struct linger how = { .l_onoff = reset, .l_linger = 0 };
+
+	setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &how, sizeof(how));
 }

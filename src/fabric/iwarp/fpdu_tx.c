@@ -132,7 +132,7 @@ static enum rdmap_opcode send_opcode(const struct fab_wr *wr)
 }
 
 /* The next FPDU of the Send or Write at the head of the send queue. */
-static void frame_sq(struct iw_conn *c)
+static void frame_send(struct iw_conn *c)
 {
 	struct iw_tx *tx = &c->tx;
 	struct fab_wr *wr = tx->sq.head;
@@ -235,7 +235,7 @@ static bool frame_read_response(struct iw_conn *c)
 /* ---- Terminate ------------------------------------------------------- */
 
 /* Append padding and CRC to a whole FPDU without scattered payload. */
-static size_t seal(const struct iw_conn *c, uint8_t *fpdu, size_t len)
+static size_t finish_fpdu(const struct iw_conn *c, uint8_t *fpdu, size_t len)
 {
 	unsigned int pad = mpa_pad((unsigned int)len - MPA_LEN_SIZE);
 
@@ -289,19 +289,19 @@ void iw_tx_terminate(struct iw_conn *c, unsigned int cause, const uint8_t *bad)
 			    (cause >> 8) & 0xfu, cause & 0xffu,
 			    c->ev.done.reason);
 	if (c->state != IW_ST_OPEN && c->state != IW_ST_CLOSING) {
-		iw_end(c, c->ev.done.error, c->ev.done.reason);
+		iw_conn_end(c, c->ev.done.error, c->ev.done.reason);
 		return;
 	}
-	len = seal(c, c->term, iw_term_encode(c->term, cause, bad));
+	len = finish_fpdu(c, c->term, iw_term_encode(c->term, cause, bad));
 	if (c->fin_sent || !queue_terminate(c, len)) {
-		iw_end(c, c->ev.done.error, c->ev.done.reason);
+		iw_conn_end(c, c->ev.done.error, c->ev.done.reason);
 		return;
 	}
 	c->ev.count.terminates_sent++;
 	/* It answers an FPDU of the peer's. */
 	c->tx.hold = false;
 	c->state = IW_ST_TERMINATING;
-	iw_timer_start(c, IW_TIMER_LINGER);
+	iw_conn_timer_set(c, IW_TIMER_LINGER);
 	/* The runner's next turn sends it. */
 }
 
@@ -339,7 +339,7 @@ static bool frame_one(struct iw_conn *c)
 		return false;
 	}
 	tx->turn = true;
-	frame_sq(c);
+	frame_send(c);
 	return true;
 }
 
@@ -393,7 +393,7 @@ static void complete_sent(struct iw_conn *c)
 	}
 }
 
-static bool framing(const struct iw_conn *c)
+static bool may_frame(const struct iw_conn *c)
 {
 	return c->state == IW_ST_OPEN || c->state == IW_ST_CLOSING;
 }
@@ -406,16 +406,17 @@ void iw_tx_push(struct iw_conn *c, size_t *budget)
 
 	while (!tx->hold && c->can_write && *budget && !iw_tx_idle(c)) {
 		if (tx->cur == tx->niov) {
-			if (!framing(c))
+			if (!may_frame(c))
 				return;
 			while (have_room(tx) && frame_one(c))
 				;
-			if (!framing(c) || !tx->niov)
+			if (!may_frame(c) || !tx->niov)
 				return;
 		} else if (!batch_valid(c)) {
 			/* The peer reads from what is closed now; the FPDU
 			 * begun cannot be ended, so not even a Terminate. */
-			iw_end(c, -EPROTO, "region closed under an RDMA Read");
+			iw_conn_end(c, -EPROTO,
+				    "region closed under an RDMA Read");
 			return;
 		}
 		memset(&m, 0, sizeof(m));
@@ -427,7 +428,7 @@ void iw_tx_push(struct iw_conn *c, size_t *budget)
 			if (errno == EINTR)
 				continue;
 			if (errno != EAGAIN && errno != EWOULDBLOCK) {
-				iw_end(c, -errno, "send failed");
+				iw_conn_end(c, -errno, "send failed");
 				return;
 			}
 			c->can_write = false;
@@ -439,7 +440,7 @@ void iw_tx_push(struct iw_conn *c, size_t *budget)
 		if (tx->cur < tx->niov)
 			c->can_write = false;
 		/* A Terminate took the place of what was framed. */
-		if (framing(c))
+		if (may_frame(c))
 			complete_sent(c);
 		if (tx->cur == tx->niov)
 			batch_reset(tx);

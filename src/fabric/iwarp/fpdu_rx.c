@@ -38,7 +38,7 @@ static bool receiving(const struct iw_conn *c)
 }
 
 /* Copy @len octets of payload from the staging buffer into their place. */
-static void place(struct iw_conn *c, const uint8_t *p, size_t len)
+static void place_payload(struct iw_conn *c, const uint8_t *p, size_t len)
 {
 	struct iovec iov[IW_MAX_SGE];
 	unsigned int n = iw_ddp_dest(c, iov, IW_MAX_SGE, 0, len);
@@ -55,7 +55,7 @@ static void place(struct iw_conn *c, const uint8_t *p, size_t len)
  * Find length and kind of the FPDU at @p, of which @avail octets are there.
  * False: too little there, or the connection was ended.
  */
-static bool header_begin(struct iw_conn *c, const uint8_t *p, size_t avail)
+static bool parse_header(struct iw_conn *c, const uint8_t *p, size_t avail)
 {
 	struct iw_rx *rx = &c->rx;
 	bool tagged;
@@ -89,7 +89,7 @@ static bool header_begin(struct iw_conn *c, const uint8_t *p, size_t avail)
 }
 
 /* An FPDU that is all in the staging buffer. */
-static void whole_fpdu(struct iw_conn *c, const uint8_t *p)
+static void process_fpdu(struct iw_conn *c, const uint8_t *p)
 {
 	struct iw_rx *rx = &c->rx;
 	size_t covered = MPA_LEN_SIZE + rx->ulpdu + rx->pad;
@@ -105,7 +105,7 @@ static void whole_fpdu(struct iw_conn *c, const uint8_t *p)
 	cause = iw_ddp_check(c);
 	if (!cause) {
 		if (rx->payload && rx->opcode != RDMAP_TERMINATE)
-			place(c, p + rx->hdr_len, rx->payload);
+			place_payload(c, p + rx->hdr_len, rx->payload);
 		cause = iw_ddp_deliver(c, p + rx->hdr_len);
 	}
 	if (cause)
@@ -114,7 +114,7 @@ static void whole_fpdu(struct iw_conn *c, const uint8_t *p)
 
 /* Is the header at @p of a tagged FPDU that follows the one in rx->hdr in the same
  * message and in memory? */
-static bool follows(const struct iw_rx *rx, const uint8_t *p)
+static bool is_next_segment(const struct iw_rx *rx, const uint8_t *p)
 {
 	uint64_t len = be16_get(rx->hdr + OFF_ULPDU_LEN) - DDP_TAGGED_SIZE;
 
@@ -129,14 +129,15 @@ static bool follows(const struct iw_rx *rx, const uint8_t *p)
 }
 
 /* The headers of an FPDU whose payload will be received in place. */
-static void begin_in_place(struct iw_conn *c, const uint8_t *p, size_t avail)
+static void begin_direct(struct iw_conn *c, const uint8_t *p, size_t avail)
 {
 	struct iw_rx *rx = &c->rx;
 	unsigned int cause;
 	size_t part;
 
-	rx->even = follows(rx, p) && be16_get(p + OFF_ULPDU_LEN) ==
-					     be16_get(rx->hdr + OFF_ULPDU_LEN);
+	rx->even = is_next_segment(rx, p) &&
+		   be16_get(p + OFF_ULPDU_LEN) ==
+			   be16_get(rx->hdr + OFF_ULPDU_LEN);
 	memcpy(rx->hdr, p, rx->hdr_len);
 	cause = iw_ddp_check(c);
 	if (cause) {
@@ -147,7 +148,7 @@ static void begin_in_place(struct iw_conn *c, const uint8_t *p, size_t avail)
 	part = MIN(part, rx->payload);
 	if (c->crc)
 		rx->crc = crc_update(CRC_SEED, p, rx->hdr_len + part);
-	place(c, p + rx->hdr_len, part);
+	place_payload(c, p + rx->hdr_len, part);
 	rx->rd += rx->hdr_len + part;
 	rx->state = rx->placed < rx->payload ? RX_PAYLOAD : RX_TRAILER;
 	/* More of the kind is likely to follow: do not fetch it into the
@@ -155,7 +156,7 @@ static void begin_in_place(struct iw_conn *c, const uint8_t *p, size_t avail)
 	rx->ask = RX_ASK_MIN;
 }
 
-static bool trailer(struct iw_conn *c, const uint8_t *p, size_t avail)
+static bool process_trailer(struct iw_conn *c, const uint8_t *p, size_t avail)
 {
 	struct iw_rx *rx = &c->rx;
 	unsigned int cause;
@@ -176,7 +177,7 @@ static bool trailer(struct iw_conn *c, const uint8_t *p, size_t avail)
 }
 
 /* Work through what is in the staging buffer. */
-static void parse(struct iw_conn *c)
+static void parse_staging(struct iw_conn *c)
 {
 	struct iw_rx *rx = &c->rx;
 
@@ -186,21 +187,21 @@ static void parse(struct iw_conn *c)
 
 		switch (rx->state) {
 		case RX_HEADER:
-			if (!header_begin(c, p, avail))
+			if (!parse_header(c, p, avail))
 				return;
 			total = MPA_LEN_SIZE + rx->ulpdu + rx->pad +
 				MPA_CRC_SIZE;
 			if (avail >= total)
-				whole_fpdu(c, p);
+				process_fpdu(c, p);
 			else if (rx->payload >= RX_DIRECT_MIN)
-				begin_in_place(c, p, avail);
+				begin_direct(c, p, avail);
 			else
 				return;
 			break;
 		case RX_PAYLOAD:
 			return;
 		case RX_TRAILER:
-			if (!trailer(c, p, avail))
+			if (!process_trailer(c, p, avail))
 				return;
 			break;
 		}
@@ -208,7 +209,7 @@ static void parse(struct iw_conn *c)
 }
 
 /* Has the peer's TCP acknowledged all that was sent? Our FIN need not have been. */
-static bool acknowledged(const struct iw_conn *c)
+static bool all_acknowledged(const struct iw_conn *c)
 {
 	int left;
 
@@ -216,7 +217,7 @@ static bool acknowledged(const struct iw_conn *c)
 }
 
 /* What a receive gave. False: nothing came. */
-static bool received(struct iw_conn *c, ssize_t n, size_t asked)
+static bool rx_received(struct iw_conn *c, ssize_t n, size_t asked)
 {
 	c->ev.count.syscalls++;
 	if (n > 0) {
@@ -228,26 +229,28 @@ static bool received(struct iw_conn *c, ssize_t n, size_t asked)
 	}
 	if (n == 0) {
 		if (c->state == IW_ST_TERMINATING || c->state == IW_ST_LINGER)
-			iw_end(c, c->ev.done.error, c->ev.done.reason);
+			iw_conn_end(c, c->ev.done.error, c->ev.done.reason);
 		else if (c->rx.state != RX_HEADER || c->rx.rd != c->rx.wr)
-			iw_end(c, -ECONNRESET, "stream ended within an FPDU");
-		else if (!acknowledged(c))
+			iw_conn_end(c, -ECONNRESET,
+				    "stream ended within an FPDU");
+		else if (!all_acknowledged(c))
 			/* Sends that are complete may have been lost. */
-			iw_end(c, -ECONNRESET,
-			       "closed by the peer before all had arrived");
+			iw_conn_end(
+				c, -ECONNRESET,
+				"closed by the peer before all had arrived");
 		else
-			iw_end(c, 0, "closed by the peer");
+			iw_conn_end(c, 0, "closed by the peer");
 	} else if (errno == EAGAIN || errno == EWOULDBLOCK) {
 		c->can_read = false;
 	} else if (errno != EINTR) {
 		int err = errno;
 
 		if (c->state == IW_ST_TERMINATING || c->state == IW_ST_LINGER)
-			iw_end(c, c->ev.done.error, c->ev.done.reason);
+			iw_conn_end(c, c->ev.done.error, c->ev.done.reason);
 		else
-			iw_end(c, -err,
-			       err == ECONNRESET ? "reset by the peer" :
-						   "receive failed");
+			iw_conn_end(c, -err,
+				    err == ECONNRESET ? "reset by the peer" :
+							"receive failed");
 	}
 	return false;
 }
@@ -257,7 +260,7 @@ static void spend(size_t *budget, size_t n)
 	*budget -= n < *budget ? n : *budget;
 }
 
-static void fill_staging(struct iw_conn *c, size_t *budget)
+static void receive_staging(struct iw_conn *c, size_t *budget)
 {
 	struct iw_rx *rx = &c->rx;
 	size_t ask;
@@ -271,7 +274,7 @@ static void fill_staging(struct iw_conn *c, size_t *budget)
 	}
 	ask = rx->ask < RX_STAGING - rx->wr ? rx->ask : RX_STAGING - rx->wr;
 	n = recv(c->fd, rx->buf + rx->wr, ask, MSG_DONTWAIT);
-	if (!received(c, n, ask))
+	if (!rx_received(c, n, ask))
 		return;
 	rx->wr += (size_t)n;
 	spend(budget, (size_t)n);
@@ -327,8 +330,8 @@ static void predict(const struct iw_conn *c, struct ahead *a)
 }
 
 /* @n octets of FPDU @k's payload have come. */
-static void placed(struct iw_conn *c, const struct ahead *a, unsigned int k,
-		   size_t n)
+static void payload_received(struct iw_conn *c, const struct ahead *a,
+			     unsigned int k, size_t n)
 {
 	struct iw_rx *rx = &c->rx;
 	size_t todo = c->crc ? n : 0;
@@ -343,7 +346,7 @@ static void placed(struct iw_conn *c, const struct ahead *a, unsigned int k,
 	rx->state = rx->placed < rx->payload ? RX_PAYLOAD : RX_TRAILER;
 }
 
-static void stage(struct iw_rx *rx, const void *p, size_t len)
+static void append_staging(struct iw_rx *rx, const void *p, size_t len)
 {
 	memmove(rx->buf + rx->wr, p, len);
 	rx->wr += len;
@@ -351,13 +354,13 @@ static void stage(struct iw_rx *rx, const void *p, size_t len)
 
 /* The last @n octets received, from the payload of FPDU @k on, are not what was
  * predicted: they are the stream's next. */
-static void collect(struct iw_rx *rx, const struct ahead *a, unsigned int k,
+static void restage(struct iw_rx *rx, const struct ahead *a, unsigned int k,
 		    size_t n)
 {
 	for (unsigned int i = a->first[k]; n; i++) {
 		size_t part = MIN(a->iov[i].iov_len, n);
 
-		stage(rx, a->iov[i].iov_base, part);
+		append_staging(rx, a->iov[i].iov_base, part);
 		n -= part;
 	}
 	rx->spilled |= rx->wr > RX_STAGING;
@@ -365,7 +368,7 @@ static void collect(struct iw_rx *rx, const struct ahead *a, unsigned int k,
 
 /* A peer that has us predict wrongly, again and again, shall not have that much
  * memory for good. */
-static void let_go(struct iw_rx *rx)
+static void trim_spill(struct iw_rx *rx)
 {
 	memmove(rx->buf, rx->buf + rx->rd, rx->wr - rx->rd);
 	rx->wr -= rx->rd;
@@ -375,14 +378,15 @@ static void let_go(struct iw_rx *rx)
 }
 
 /* FPDU @k has begun as predicted, if that is what the gap says. */
-static bool go_on(struct iw_conn *c, const struct ahead *a, unsigned int k)
+static bool continue_predicted(struct iw_conn *c, const struct ahead *a,
+			       unsigned int k)
 {
 	struct iw_rx *rx = &c->rx;
 	const uint8_t *p = rx->buf + rx->rd;
 	unsigned int cause;
 
 	if (be16_get(p + OFF_ULPDU_LEN) != a->len[k] + DDP_TAGGED_SIZE ||
-	    !follows(rx, p) || !header_begin(c, p, rx->wr - rx->rd))
+	    !is_next_segment(rx, p) || !parse_header(c, p, rx->wr - rx->rd))
 		return false;
 	rx->even = true;
 	memcpy(rx->hdr, p, rx->hdr_len);
@@ -398,36 +402,37 @@ static bool go_on(struct iw_conn *c, const struct ahead *a, unsigned int k)
 }
 
 /* Go through what one receive has brought, @n octets. */
-static void arrived(struct iw_conn *c, const struct ahead *a, size_t n)
+static void process_predicted(struct iw_conn *c, const struct ahead *a,
+			      size_t n)
 {
 	struct iw_rx *rx = &c->rx;
 
 	for (unsigned int k = 0;; k++) {
 		size_t got = MIN(n, a->len[k]);
 
-		placed(c, a, k, got);
+		payload_received(c, a, k, got);
 		n -= got;
 		rx->rd = 0;
 		rx->wr = 0;
 		if (k == a->n || !n)
 			break;
 		got = n < a->gap_len[k + 1] ? n : a->gap_len[k + 1];
-		stage(rx, a->gap[k + 1], got);
+		append_staging(rx, a->gap[k + 1], got);
 		n -= got;
 		if (got < a->gap_len[k + 1])
 			return;
-		if (!trailer(c, rx->buf, got) || !receiving(c))
+		if (!process_trailer(c, rx->buf, got) || !receiving(c))
 			return;
-		if (!go_on(c, a, k + 1)) {
+		if (!continue_predicted(c, a, k + 1)) {
 			if (receiving(c))
-				collect(rx, a, k + 1, n);
+				restage(rx, a, k + 1, n);
 			return;
 		}
 	}
-	collect(rx, a, a->n + 1, n);
+	restage(rx, a, a->n + 1, n);
 }
 
-static void fill_in_place(struct iw_conn *c, size_t *budget)
+static void receive_direct(struct iw_conn *c, size_t *budget)
 {
 	struct iw_rx *rx = &c->rx;
 	size_t asked = 0;
@@ -450,30 +455,30 @@ static void fill_in_place(struct iw_conn *c, size_t *budget)
 	m.msg_iov = a.iov;
 	m.msg_iovlen = tail + 1;
 	n = recvmsg(c->fd, &m, MSG_DONTWAIT);
-	if (!received(c, n, asked))
+	if (!rx_received(c, n, asked))
 		return;
 	spend(budget, (size_t)n);
-	arrived(c, &a, (size_t)n);
+	process_predicted(c, &a, (size_t)n);
 }
 
 void iw_rx_progress(struct iw_conn *c, size_t *budget)
 {
 	for (;;) {
-		parse(c);
+		parse_staging(c);
 		if (c->rx.spilled)
-			let_go(&c->rx);
+			trim_spill(&c->rx);
 		if (!receiving(c) || !c->can_read || !*budget)
 			return;
 		if (c->rx.state == RX_PAYLOAD)
-			fill_in_place(c, budget);
+			receive_direct(c, budget);
 		else
-			fill_staging(c, budget);
+			receive_staging(c, budget);
 	}
 }
 
 /* The staging buffer keeps its place, so that nothing can fail, and loses its
  * memory, unless something is in it. */
-void iw_rx_rest(struct iw_conn *c)
+void iw_rx_trim(struct iw_conn *c)
 {
 	struct iw_rx *rx = &c->rx;
 
@@ -493,9 +498,9 @@ void iw_rx_discard(struct iw_conn *c)
 	       (c->state == IW_ST_TERMINATING || c->state == IW_ST_LINGER)) {
 		ssize_t n = recv(c->fd, c->rx.buf, RX_STAGING, MSG_DONTWAIT);
 
-		if (received(c, n, RX_STAGING))
+		if (rx_received(c, n, RX_STAGING))
 			spend(&budget, (size_t)n);
 	}
 	if (!budget)
-		iw_kick(c);
+		iw_conn_schedule(c);
 }

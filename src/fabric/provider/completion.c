@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * completions - what a connection has to tell the layer above
+ * completion - what a connection has to tell the layer above
  *
- * Threads: see completions.h.
+ * Threads: see completion.h.
  */
 #include <string.h>
 
-#include "fabric/provider/completions.h"
+#include "fabric/provider/completion.h"
 
 void fab_complete(struct fab_completions *done, struct fab_wr *wr,
 		  enum fab_status status)

@@ -17,28 +17,30 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "fabric/provider/events.h"
+#include "base/addr.h"
+#include "fabric/provider/event_loop.h"
 
 #define EVENTS 64
 
-static int woken(struct fab_events *ev, struct fab_source *src, uint32_t events)
+static int woken(struct fab_ev_loop *ev, struct fab_source *src,
+		 uint32_t events)
 {
 	return 0;
 }
 
 static void earlier_timer(void *poller)
 {
-	fab_events_wake(poller);
+	fab_ev_loop_wake(poller);
 }
 
-int fab_events_init(struct fab_events *ev, struct fab_domain *dom)
+int fab_ev_loop_init(struct fab_ev_loop *ev, struct fab_domain *dom)
 {
 	int rc;
 
 	ev->fab.ops = dom->ops;
 	ev->fab.dom = dom;
 	ev->wake.event = woken;
-	base_stack_init(&ev->kicks);
+	base_stack_init(&ev->scheduled);
 	atomic_init(&ev->woken, false);
 	atomic_init(&ev->sleeping, false);
 	atomic_init(&ev->nretired, 0);
@@ -49,8 +51,8 @@ int fab_events_init(struct fab_events *ev, struct fab_domain *dom)
 		return -errno;
 	ev->evfd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	rc = ev->evfd < 0 ? -errno :
-			    fab_events_watch(ev, ev->evfd, &ev->wake,
-					     EPOLLIN | EPOLLET);
+			    fab_ev_loop_watch(ev, ev->evfd, &ev->wake,
+					      EPOLLIN | EPOLLET);
 	if (rc) {
 		if (ev->evfd >= 0)
 			close(ev->evfd);
@@ -64,7 +66,7 @@ int fab_events_init(struct fab_events *ev, struct fab_domain *dom)
 
 /* ---- Descriptors ------------------------------------------------------- */
 
-static int control(struct fab_events *ev, int op, int fd,
+static int control(struct fab_ev_loop *ev, int op, int fd,
 		   struct fab_source *src, uint32_t events)
 {
 	struct epoll_event e = { .events = events, .data.ptr = src };
@@ -72,26 +74,26 @@ static int control(struct fab_events *ev, int op, int fd,
 	return epoll_ctl(ev->epfd, op, fd, &e) ? -errno : 0;
 }
 
-int fab_events_watch(struct fab_events *ev, int fd, struct fab_source *src,
-		     uint32_t events)
+int fab_ev_loop_watch(struct fab_ev_loop *ev, int fd, struct fab_source *src,
+		      uint32_t events)
 {
 	return control(ev, EPOLL_CTL_ADD, fd, src, events);
 }
 
-int fab_events_change(struct fab_events *ev, int fd, struct fab_source *src,
-		      uint32_t events)
+int fab_ev_loop_modify(struct fab_ev_loop *ev, int fd, struct fab_source *src,
+		       uint32_t events)
 {
 	return control(ev, EPOLL_CTL_MOD, fd, src, events);
 }
 
-void fab_events_unwatch(struct fab_events *ev, int fd)
+void fab_ev_loop_unwatch(struct fab_ev_loop *ev, int fd)
 {
 	epoll_ctl(ev->epfd, EPOLL_CTL_DEL, fd, NULL);
 }
 
-/* ---- Waking, kicks ----------------------------------------------------- */
+/* ---- Waking, scheduled ----------------------------------------------------- */
 
-static void rouse(struct fab_events *ev)
+static void wake_loop(struct fab_ev_loop *ev)
 {
 	static const uint64_t one = 1;
 	ssize_t n;
@@ -105,52 +107,52 @@ static void rouse(struct fab_events *ev)
 	} while (n < 0 && errno == EINTR);
 }
 
-void fab_events_wake(struct fab_poller *p)
+void fab_ev_loop_wake(struct fab_poller *p)
 {
-	struct fab_events *ev = fab_events(p);
+	struct fab_ev_loop *ev = fab_ev_loop(p);
 
 	atomic_store(&ev->woken, true);
-	rouse(ev);
+	wake_loop(ev);
 }
 
-void fab_ev_conn_kick(struct fab_conn *fc)
+void fab_ev_conn_schedule(struct fab_conn *fc)
 {
 	struct fab_ev_conn *c = fab_ev_conn(fc);
-	struct fab_events *ev = fab_events(fc->poller);
+	struct fab_ev_loop *ev = fab_ev_loop(fc->poller);
 
-	if (atomic_exchange(&c->kicked, true))
+	if (atomic_exchange(&c->is_scheduled, true))
 		return;
-	base_stack_push(&ev->kicks, &c->kick);
-	rouse(ev);
+	base_stack_push(&ev->scheduled, &c->sched_node);
+	wake_loop(ev);
 }
 
-/* The next of those that were kicked. From here on it may be kicked again. */
-static struct fab_ev_conn *unkick(struct base_stack_node **list)
+/* The next of those that were is_scheduled. From here on it may be is_scheduled again. */
+static struct fab_ev_conn *next_scheduled(struct base_stack_node **list)
 {
 	struct fab_ev_conn *c;
 
 	if (!*list)
 		return NULL;
-	c = container_of(*list, struct fab_ev_conn, kick);
-	*list = c->kick.next;
-	atomic_store(&c->kicked, false);
+	c = container_of(*list, struct fab_ev_conn, sched_node);
+	*list = c->sched_node.next;
+	atomic_store(&c->is_scheduled, false);
 	return c;
 }
 
-int fab_events_kicks(struct fab_events *ev)
+int fab_ev_loop_run_scheduled(struct fab_ev_loop *ev)
 {
-	struct base_stack_node *list = base_stack_take(&ev->kicks);
+	struct base_stack_node *list = base_stack_take(&ev->scheduled);
 	struct fab_ev_conn *c;
 	int calls = 0;
 
-	while ((c = unkick(&list)))
+	while ((c = next_scheduled(&list)))
 		calls += fab_ev_conn_ready(c);
 	return calls;
 }
 
 /* ---- Connections ------------------------------------------------------- */
 
-void fab_ev_conn_init(struct fab_ev_conn *c, struct fab_events *ev,
+void fab_ev_conn_init(struct fab_ev_conn *c, struct fab_ev_loop *ev,
 		      base_timer_fn expired)
 {
 	c->fab.poller = &ev->fab;
@@ -175,21 +177,21 @@ int fab_ev_conn_ready(struct fab_ev_conn *c)
 	return 1;
 }
 
-int fab_ev_conn_tell(struct fab_ev_conn *c, unsigned int bits)
+int fab_ev_conn_notify(struct fab_ev_conn *c, unsigned int bits)
 {
 	atomic_fetch_or(&c->events, bits);
 	return fab_ev_conn_ready(c);
 }
 
-unsigned int fab_ev_conn_events(struct fab_ev_conn *c)
+unsigned int fab_ev_conn_take_events(struct fab_ev_conn *c)
 {
 	if (!atomic_load_explicit(&c->events, memory_order_relaxed))
 		return 0;
 	return atomic_exchange(&c->events, 0);
 }
 
-void fab_ev_conn_timer(struct fab_ev_conn *c, unsigned int ms,
-		       unsigned int what)
+void fab_ev_conn_timer_set(struct fab_ev_conn *c, unsigned int ms,
+			   unsigned int what)
 {
 	base_timer_set(&c->fab.poller->timers, &c->timer, base_now_ms() + ms,
 		       what);
@@ -208,22 +210,71 @@ void fab_ev_conn_retire(struct fab_conn *fc, void (*done)(void *), void *user)
 	fab_ev_conn_timer_stop(c);
 	c->retired.done = done;
 	c->retired.user = user;
-	fab_events_retire(fab_events(c->fab.poller), &c->retired);
+	fab_ev_loop_retire(fab_ev_loop(c->fab.poller), &c->retired);
+}
+
+static const struct fab_ev_conn *conn_of(const struct fab_conn *c)
+{
+	return (const struct fab_ev_conn *)(const void *)c;
+}
+
+void fab_ev_conn_set_end(struct fab_ev_conn *c, int error, const char *reason)
+{
+	c->done.error = error;
+	c->done.reason = reason;
+	fab_ev_conn_timer_stop(c);
+}
+
+void fab_ev_conn_info(const struct fab_conn *fc, struct fab_conn_info *info)
+{
+	const struct fab_ev_conn *c = conn_of(fc);
+
+	info->local = c->local;
+	info->peer = c->peer;
+	info->read_depth = c->ord;
+	info->provider = fc->ops->name;
+}
+
+void fab_ev_conn_counters(const struct fab_conn *c, struct fab_counters *out)
+{
+	*out = conn_of(c)->count;
+}
+
+/* ---- Listeners --------------------------------------------------------- */
+
+void fab_ev_listener_init(struct fab_ev_listener *l, struct fab_poller *p,
+			  fab_request_fn fn, void *user, base_timer_fn expired,
+			  void (*release)(struct fab_retired *g))
+{
+	l->fab.ops = p->ops;
+	l->fab.poller = p;
+	l->fn = fn;
+	l->user = user;
+	l->retired.free = release;
+	l->pace.key = base_addr_key();
+	base_timer_init(&l->timer, expired);
+	pthread_mutex_init(&l->lock, NULL);
+}
+
+void fab_ev_listener_addr(const struct fab_listener *fl,
+			  struct sockaddr_storage *addr)
+{
+	*addr = ((const struct fab_ev_listener *)(const void *)fl)->addr;
 }
 
 /* ---- What is retired --------------------------------------------------- */
 
-void fab_events_retire(struct fab_events *ev, struct fab_retired *g)
+void fab_ev_loop_retire(struct fab_ev_loop *ev, struct fab_retired *g)
 {
 	pthread_mutex_lock(&ev->lock);
 	g->next = ev->retired;
 	ev->retired = g;
 	atomic_fetch_add(&ev->nretired, 1);
 	pthread_mutex_unlock(&ev->lock);
-	fab_events_wake(&ev->fab);
+	fab_ev_loop_wake(&ev->fab);
 }
 
-static int reap(struct fab_events *ev)
+static int reap(struct fab_ev_loop *ev)
 {
 	struct fab_retired *g, *next;
 	int calls = 0;
@@ -242,9 +293,9 @@ static int reap(struct fab_events *ev)
 		next = g->next;
 		if (g->leave)
 			g->leave(g);
-		if (g->conn && atomic_load(&g->conn->kicked)) {
-			/* Still on the stack of kicks. */
-			fab_events_retire(ev, g);
+		if (g->conn && atomic_load(&g->conn->is_scheduled)) {
+			/* Still on the stack of scheduled. */
+			fab_ev_loop_retire(ev, g);
 			continue;
 		}
 		/* Whoever could not free it may retire it again. */
@@ -260,14 +311,15 @@ static int reap(struct fab_events *ev)
 
 /* ---- Running ----------------------------------------------------------- */
 
-int fab_events_run(struct fab_events *ev, int timeout_ms)
+int fab_ev_loop_run(struct fab_ev_loop *ev, int timeout_ms)
 {
 	struct epoll_event e[EVENTS];
 	int n, calls = 0;
 
 	timeout_ms = base_timers_wait(&ev->fab.timers, timeout_ms);
 	atomic_store(&ev->sleeping, true);
-	if (atomic_exchange(&ev->woken, false) || !base_stack_empty(&ev->kicks))
+	if (atomic_exchange(&ev->woken, false) ||
+	    !base_stack_empty(&ev->scheduled))
 		timeout_ms = 0;
 	n = epoll_wait(ev->epfd, e, EVENTS, timeout_ms);
 	atomic_store(&ev->sleeping, false);
@@ -276,24 +328,24 @@ int fab_events_run(struct fab_events *ev, int timeout_ms)
 
 		calls += src->event(ev, src, e[i].events);
 	}
-	calls += fab_events_kicks(ev);
+	calls += fab_ev_loop_run_scheduled(ev);
 	calls += base_timers_run(&ev->fab.timers);
 	calls += reap(ev);
 	return calls;
 }
 
-void fab_events_clear(struct fab_events *ev)
+void fab_ev_loop_drain(struct fab_ev_loop *ev)
 {
-	struct base_stack_node *list = base_stack_take(&ev->kicks);
+	struct base_stack_node *list = base_stack_take(&ev->scheduled);
 
-	while (unkick(&list))
+	while (next_scheduled(&list))
 		;
 	reap(ev);
 }
 
-void fab_events_fini(struct fab_events *ev)
+void fab_ev_loop_destroy(struct fab_ev_loop *ev)
 {
-	fab_events_clear(ev);
+	fab_ev_loop_drain(ev);
 	base_timers_fini(&ev->fab.timers);
 	pthread_mutex_destroy(&ev->lock);
 	close(ev->evfd);

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * device_caps - what a device can do, and what it only claims to
+ *
+ * Context: any thread.
+ */
+#include <sys/param.h>
+
+#include "device.h"
+
+/*
+ * Linux' siw. It takes local rights as enough for the sink of a Read; has no
+ * inline data with invalidation, and would never go on after such a request;
+ * and wants one element, of no octets, for a Receive or a Read of nothing. It
+ * does not ask, as of 6.1, for the right to remote reading before it answers a
+ * Read: a peer that guesses a key, one of 2^24 and one attempt a connection,
+ * can read what is registered. That is said in the log.
+ */
+#define VENDOR_SIW 0x626d74u
+/*
+ * Linux' rxe. Its windows, as of 6.1, grant all of the registration they are
+ * bound to, and its kernel part crashes when a peer invalidates one that is
+ * not bound: no peer may ever be near one. And of a message that invalidates
+ * it tells by the kernel's flag, which is not that of the library.
+ */
+#define VENDOR_RXE 0xffffffu
+
+/* What the device can do, says its driver in the kernel; the library of some
+ * (bnxt_re) cannot. */
+static bool allocates_window(struct ibv_context *ctx)
+{
+	struct ibv_pd *pd = ibv_alloc_pd(ctx);
+	struct ibv_mw *mw = pd ? ibv_alloc_mw(pd, IBV_MW_TYPE_2) : NULL;
+
+	if (mw)
+		ibv_dealloc_mw(mw);
+	if (pd)
+		ibv_dealloc_pd(pd);
+	return mw;
+}
+
+static bool has_windows(const struct vb_domain *d, struct ibv_context *ctx,
+			const struct ibv_device_attr *a)
+{
+	if (a->vendor_id == VENDOR_RXE && !d->any_windows)
+		return false;
+	return a->max_mw > 0 &&
+	       (a->device_cap_flags & (IBV_DEVICE_MEM_WINDOW_TYPE_2A |
+				       IBV_DEVICE_MEM_WINDOW_TYPE_2B)) &&
+	       allocates_window(ctx);
+}
+
+/* Likewise; but only a connection could try. These libraries can. */
+static bool sends_inv(const struct ibv_device_attr *a)
+{
+	static const uint32_t vendors[] = {
+		VENDOR_RXE, VENDOR_SIW, 0x0002c9u, /* Mellanox, NVIDIA */
+		0x008086u, /* Intel */
+		0x001425u, /* Chelsio */
+		0x001077u, /* QLogic, Marvell */
+		0x0019e5u, /* HiSilicon */
+	};
+
+	if (!(a->device_cap_flags & IBV_DEVICE_MEM_MGT_EXTENSIONS))
+		return false;
+	for (size_t i = 0; i < sizeof(vendors) / sizeof(vendors[0]); i++)
+		if (a->vendor_id == vendors[i])
+			return true;
+	return false;
+}
+
+static unsigned int depth_of(int d)
+{
+	return d <= 0 ? 0 : d > (int)VB_MAX_DEPTH ? VB_MAX_DEPTH : (unsigned)d;
+}
+
+int vb_device_limits(const struct vb_domain *d, struct ibv_context *ctx,
+		     struct fab_limits *l)
+{
+	struct ibv_device_attr a;
+	struct ibv_port_attr port;
+	unsigned int depth;
+
+	if (ibv_query_device(ctx, &a))
+		return -ENODEV;
+	if (!sends_inv(&a))
+		l->caps &= ~(unsigned int)FAB_CAP_SEND_INV;
+	if (!has_windows(d, ctx, &a))
+		l->caps &= ~(unsigned int)FAB_CAP_EXPOSE;
+	if (a.max_sge > 0 && (unsigned int)a.max_sge < l->max_sge)
+		l->max_sge = (unsigned int)a.max_sge;
+	depth = depth_of(a.max_qp_rd_atom);
+	if (depth_of(a.max_qp_init_rd_atom) < depth)
+		depth = depth_of(a.max_qp_init_rd_atom);
+	l->max_read_depth = MIN(l->max_read_depth, depth);
+	for (unsigned int i = 1; i <= a.phys_port_cnt; i++)
+		if (!ibv_query_port(ctx, (uint8_t)i, &port) &&
+		    port.max_msg_sz && port.max_msg_sz < l->max_message)
+			l->max_message = port.max_msg_sz;
+	return 0;
+}
+
+/* One below the limits that were told when the domain was opened cannot be
+ * used: it was plugged in later. */
+bool vb_device_meets_limits(struct vb_domain *d, struct ibv_context *ctx)
+{
+	const struct fab_limits *now = &d->fab.limits;
+	struct fab_limits l = *now;
+
+	return !vb_device_limits(d, ctx, &l) && l.caps == now->caps &&
+	       l.max_sge == now->max_sge && l.max_message == now->max_message;
+}
+
+void vb_device_read_caps(struct vb_device *dev, const struct ibv_device_attr *a)
+{
+	dev->max_wr = (unsigned int)a->max_qp_wr;
+	dev->max_sge = dev->dom->fab.limits.max_sge;
+	dev->max_sge_rd = a->max_sge_rd > 0 ? (unsigned int)a->max_sge_rd : 1;
+	dev->max_cqe = (unsigned int)a->max_cqe;
+	dev->out_depth = depth_of(a->max_qp_init_rd_atom);
+	dev->in_depth = depth_of(a->max_qp_rd_atom);
+	dev->iwarp = dev->ctx->device->transport_type == IBV_TRANSPORT_IWARP;
+	/* Why not on iWARP: srq.c. */
+	if (!dev->iwarp && a->max_srq > 0 && a->max_srq_wr > 0)
+		dev->max_srq_wr = (unsigned int)a->max_srq_wr;
+	/* If all have them, so has this one: good_enough(). */
+	dev->windows = dev->dom->fab.limits.caps & FAB_CAP_EXPOSE;
+	dev->siw = dev->iwarp && a->vendor_id == VENDOR_SIW;
+	dev->sink_rights = dev->iwarp && !dev->siw;
+	/* One key for each part of a Read. */
+	if (dev->sink_rights)
+		dev->max_sge_rd = 1;
+	dev->inv_flag = IBV_WC_WITH_INV;
+	if (a->vendor_id == VENDOR_RXE)
+		dev->inv_flag |= IBV_WC_IP_CSUM_OK;
+}
