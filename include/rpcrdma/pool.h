@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pool - registered buffers in size classes
+ * pool - registered buffers in size classes. Prefix: fab_pool_.
  *
- * Buffers of 4 KiB, 16 KiB, 64 KiB, 256 KiB, 1 MiB and 4 MiB, and of one size
- * more that may be chosen, cut from slabs that are registered once with the domain
- * and kept. Once the pool has warmed up, taking and returning buffers allocates and
- * registers nothing. Any thread.
+ * Buffers of 4 KiB, 16 KiB, 64 KiB, 256 KiB, 1 MiB and 4 MiB, and of one more
+ * size that may be chosen, cut from slabs that are registered once and kept.
+ * Once warmed up, the pool neither allocates nor registers anything.
  *
- * Each class has several shards, each with its own lock. A thread tries its own
- * shard first and the others only if that is empty, so no lock is taken by
- * every request.
+ * Each class has several shards with a lock each. A thread tries its own shard
+ * first and the others only if that is empty, so no lock is taken by every
+ * request.
+ *
+ * Context: any thread.
  */
 #ifndef RPCRDMA_FABRIC_POOL_H
 #define RPCRDMA_FABRIC_POOL_H
@@ -18,7 +19,7 @@
 
 struct fab_pool;
 
-/* One buffer: @size octets at @addr, inside @mr. @next is its holder's. */
+/* @size octets at @addr, inside @mr. @next is the holder's. */
 struct fab_buf {
 	void *addr;
 	size_t size;
@@ -32,61 +33,62 @@ struct fab_buf {
 #define FAB_POOL_PROMISED 4096 /* at least */
 
 struct fab_pool_params {
-	/* Hard limit on memory held; 0: 1 GiB. If no more can be registered, what
-	 * is held is the limit, for a while. */
+	/* Hard limit on memory held; 0: 1 GiB. If a registration fails, what is
+	 * held is the limit for a while. */
 	size_t max_bytes;
 	size_t reserve; /* of these, not for fab_pool_get_spare() */
-	/* A size of buffers more, if it is over 4 KiB and no other class, that
-	 * would waste up to three quarters, fits it; 0: none. They begin at
-	 * multiples of 64 octets, those of the other classes at pages. */
+	/* One more size of buffers, over 4 KiB, for which the next class would
+	 * waste up to three quarters; 0: none. They are aligned to 64 octets,
+	 * others to pages. */
 	size_t also;
-	/* Take reserved huge pages; where there are none, ordinary ones, with
-	 * a word to the domain's log. */
+	/* Use reserved huge pages. Without them use ordinary pages, and log
+	 * that. */
 	bool huge_pages;
 };
 
 struct fab_pool_stats {
 	size_t bytes_held, bytes_in_use, bytes_in_use_peak, limit;
-	size_t bytes_huge; /* of those held, in reserved huge pages */
+	size_t bytes_huge; /* part of bytes_held */
 	uint64_t gets, refused, slabs;
 };
 
-/* 0 or -ENOMEM. */
+/* Returns 0, -EINVAL or -ENOMEM. */
 int fab_pool_create(struct fab_domain *dom, const struct fab_pool_params *p,
 		    struct fab_pool **pool);
-/* Every buffer must be back. */
+/* All buffers must have been returned. */
 void fab_pool_destroy(struct fab_pool *pool);
 /*
- * A buffer of at least @size octets (content undefined, but never memory of
- * another use than this pool's), or NULL: @size over FAB_POOL_MAX_BUF, or the
- * limit is reached.
+ * Returns a buffer of at least @size octets, or NULL: @size exceeds
+ * FAB_POOL_MAX_BUF, or the limit is reached. It may contain old data, of this
+ * pool only.
  */
 struct fab_buf *fab_pool_get(struct fab_pool *pool, size_t size);
-/* The same for one who can do without, or wait: NULL as well if it would need
- * what is reserved. */
+/* The same for memory that the caller can do without: it leaves the reserve
+ * alone. */
 struct fab_buf *fab_pool_get_spare(struct fab_pool *pool, size_t size);
 /*
- * @n buffers of fab_pool_promised() octets, of what is to spare, that from now on
- * only fab_pool_get_promised() gives, which fails only if they are all lent; they
- * count as in use. False: there are not as many. And give up so many.
+ * Promise @n buffers of fab_pool_promised() octets, from spare memory:
+ * fab_pool_get_promised() fails only if all of them are in use. They count as
+ * in use. Returns false if there are not enough. fab_pool_release() gives up @n
+ * promises.
  */
 bool fab_pool_promise(struct fab_pool *pool, unsigned int n);
 void fab_pool_release(struct fab_pool *pool, unsigned int n);
 struct fab_buf *fab_pool_get_promised(struct fab_pool *pool);
-/* FAB_POOL_PROMISED, or the size more of this pool if that is at most twice as much. */
+/* FAB_POOL_PROMISED, or the pool's own size if that is at most twice as much. */
 size_t fab_pool_promised(const struct fab_pool *pool);
-/* What a buffer for @size octets has; 0: none is as long. */
+/* Returns the size of a buffer for @size octets; 0 if there is none. */
 size_t fab_pool_size(const struct fab_pool *pool, size_t size);
-/* Of the domain that the pool is of. */
+/* The limits of its domain. */
 const struct fab_limits *fab_pool_limits(const struct fab_pool *pool);
-/* Is next to nothing to spare? */
+/* Returns true if next to nothing is to spare. */
 bool fab_pool_short(struct fab_pool *pool);
-/* Give back; NULL is allowed. What is kept, fab_mr_quarantine(), is never given out
- * again, nor is its slab. */
+/* @buf may be NULL. A quarantined buffer is never handed out again, nor is its
+ * slab. */
 void fab_pool_put(struct fab_buf *buf);
 /*
- * Have shared Receives, of the domain that the pool is of, take their memory
- * from it: sets the last three of @share. What names it is the buffer.
+ * Set the last three members of @share, so that an SRQ of the pool's domain
+ * allocates from this pool. The name of memory is its struct fab_buf.
  */
 void fab_pool_srq_memory(struct fab_pool *pool, struct fab_srq_params *share);
 void fab_pool_get_stats(struct fab_pool *pool, struct fab_pool_stats *out);

@@ -2,12 +2,8 @@
 /*
  * fabric - dispatch to the providers
  *
- * What every provider would have to check alike is checked here, once: work
- * request chains, registered ranges, exposed ranges, addresses, private data,
- * defaults of a domain. A provider may rely on it, and all of them then refuse
- * the same things.
- *
- * Nothing here keeps state, takes a lock or allocates.
+ * Checks what every provider would have to check: chains of work requests,
+ * ranges, addresses, private data, defaults. No state, no locks, no allocation.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -140,7 +136,6 @@ struct base_timers *fab_poller_timers(struct fab_poller *p)
 
 /* ---- Memory ---------------------------------------------------------- */
 
-/* Whether [addr, addr + len) lies inside what is registered. */
 static bool mr_covers(const struct fab_mr *mr, const void *addr, size_t len)
 {
 	uintptr_t base = (uintptr_t)mr->addr, a = (uintptr_t)addr;
@@ -236,7 +231,7 @@ int fab_post(struct fab_conn *c, struct fab_wr *chain)
 	return c->ops->post(c, chain);
 }
 
-/* One sge, with memory or, if that is shared, without. */
+/* One sge: with memory, or without if the domain has an SRQ. */
 static bool recv_valid(const struct fab_domain *dom, const struct fab_wr *wr)
 {
 	if (wr->op != FAB_RECV || wr->nsge != 1 || !wr->sge)
@@ -271,10 +266,10 @@ void fab_conn_schedule(struct fab_conn *c)
 	c->ops->schedule(c);
 }
 
-void fab_conn_mask(struct fab_conn *c, bool quiet)
+void fab_conn_mask(struct fab_conn *c, bool mask)
 {
 	if (c->ops->mask)
-		c->ops->mask(c, quiet);
+		c->ops->mask(c, mask);
 }
 
 void fab_conn_trim(struct fab_conn *c)

@@ -3,39 +3,38 @@
  * pool - registered buffers in size classes
  *
  * Memory comes in slabs of one class each: mapped, registered, cut up, and
- * kept. When the limit stands in the way of a new slab, a free buffer of a
- * larger class serves instead; only when there is none are slabs of other
- * classes that are free as a whole given back to make room, so that a server
- * whose mix of sizes changes does not refuse for ever. For memory to spare it is
- * the other way round: Receives are held as long as their connection, and in
- * large buffers would take what Calls need.
+ * kept. When the limit forbids a new slab, a free buffer of a larger class
+ * serves instead; if there is none, slabs of other classes that are wholly free
+ * are given back, so that a server whose mix of sizes changes does not refuse
+ * for ever. For spare memory the order is reversed: Receives are held as long
+ * as their connection, and in large buffers would take what Calls need.
  *
- * If no more can be registered, what is held is the limit, until a growth that
- * is tried every second succeeds.
+ * If registration fails, what is held becomes the limit. Growth is tried again
+ * every second.
  *
- * Who takes spare memory leaves what is reserved to the others. What has been
- * promised is kept aside as buffers, which come back there: whatever happens to
- * the rest, as many as were promised are kept or lent.
+ * Spare memory excludes the reserve. Promised buffers are kept in a list of
+ * their own and return to it: as many as were promised are always in the list
+ * or in use.
  *
- * Threads: any. A thread's shard is that of the processor it runs on.
- * Lock order: pool->grow, then the shards of one class by ascending index.
- * pool->keep, of what is kept, is a leaf.
- * pool->grow protects the lists of slabs and the octets held, and is only taken
- * when no shard of the class has a buffer. A shard's lock protects its list.
+ * Context: any thread. A thread's shard is that of its processor.
+ *
+ * Lock order: pool->grow (lists of slabs, octets held; taken only when no shard
+ * of the class has a buffer), then the shards of one class by ascending index
+ * (each its free list). pool->promise_lock is a leaf.
  */
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
-#include "fabric/slabs.h"
+#include "fabric/pool_slab.h"
 
 #define POOL_DEFAULT_LIMIT ((size_t)1 << 30)
-/* With less to spare than this the pool is short of memory. */
+/* With less to spare than this, fab_pool_short() is true. */
 #define POOL_LITTLE ((size_t)64 << 10)
-/* What also is a class is a multiple of it: no two buffers share a cache line. */
+/* No two buffers share a cache line. */
 #define POOL_ALIGN ((size_t)64)
 
-/* The classes: those of every pool, and @also in its place. */
+/* The common classes, and @also where it fits. */
 static void set_sizes(struct fab_pool *pool, size_t also)
 {
 	unsigned int n = 0;
@@ -74,7 +73,7 @@ int fab_pool_create(struct fab_domain *dom, const struct fab_pool_params *p,
 		pool->spare -= p->reserve;
 	atomic_init(&pool->cap, SIZE_MAX);
 	set_sizes(pool, p ? p->also : 0);
-	pthread_mutex_init(&pool->keep, NULL);
+	pthread_mutex_init(&pool->promise_lock, NULL);
 	pthread_mutex_init(&pool->grow, NULL);
 	for (unsigned int k = 0; k < POOL_CLASSES; k++)
 		for (unsigned int i = 0; i < POOL_SHARDS; i++)
@@ -92,12 +91,12 @@ void fab_pool_destroy(struct fab_pool *pool)
 	for (unsigned int k = 0; k < POOL_CLASSES; k++)
 		for (unsigned int i = 0; i < POOL_SHARDS; i++)
 			pthread_mutex_destroy(&pool->shards[k][i].lock);
-	pthread_mutex_destroy(&pool->keep);
+	pthread_mutex_destroy(&pool->promise_lock);
 	pthread_mutex_destroy(&pool->grow);
 	free(pool);
 }
 
-/* What is in use then. */
+/* Returns the octets in use now. */
 static size_t count_use(struct fab_pool *pool, size_t size)
 {
 	size_t now = size + atomic_fetch_add_explicit(&pool->in_use, size,
@@ -160,7 +159,7 @@ static struct fab_buf *pool_get(struct fab_pool *pool, size_t size, bool spare)
 	assert(!pb->in_use);
 	pb->in_use = true;
 	ASAN_UNPOISON_MEMORY_REGION(b->addr, b->size);
-	/* Others may have taken some since it was looked at. */
+	/* Other threads may have taken memory since may_use(). */
 	if (count_use(pool, b->size) > limit && limit < pool->limit) {
 		fab_pool_put(b);
 		b = NULL;
@@ -180,65 +179,65 @@ struct fab_buf *fab_pool_get_spare(struct fab_pool *pool, size_t size)
 	return pool_get(pool, size, true);
 }
 
-/* Keep lock held. */
+/* Promise lock held. */
 static struct fab_buf *promised_pop(struct fab_pool *pool)
 {
-	struct fab_buf *b = pool->kept;
+	struct fab_buf *b = pool->promised_list;
 
 	if (b) {
-		pool->kept = b->next;
+		pool->promised_list = b->next;
 		b->next = NULL;
 	}
 	return b;
 }
 
-/* Keep lock held. */
+/* Promise lock held. */
 static void promised_push(struct fab_pool *pool, struct fab_buf *b)
 {
 	ASAN_POISON_MEMORY_REGION(b->addr, b->size);
-	b->next = pool->kept;
-	pool->kept = b;
+	b->next = pool->promised_list;
+	pool->promised_list = b;
 }
 
-/* Back to what is kept, unless that need not be any more. */
+/* Return the buffer to the list, unless its promise was given up while in use. */
 static bool promise_return(struct fab_pool *pool, struct pool_buf *pb)
 {
 	bool kept;
 
 	pb->promised = false;
-	pthread_mutex_lock(&pool->keep);
-	kept = !pool->owed;
+	pthread_mutex_lock(&pool->promise_lock);
+	kept = !pool->given_up;
 	if (kept)
 		promised_push(pool, &pb->b);
 	else
-		pool->owed--;
-	pthread_mutex_unlock(&pool->keep);
+		pool->given_up--;
+	pthread_mutex_unlock(&pool->promise_lock);
 	return kept;
 }
 
-/* Take another one for it, now or when it is asked for. */
+/* Get another one in its place, now or in fab_pool_get_promised(). */
 static void promise_replace(struct fab_pool *pool)
 {
 	struct fab_buf *b;
 	bool owed;
 
-	pthread_mutex_lock(&pool->keep);
-	owed = pool->owed;
+	pthread_mutex_lock(&pool->promise_lock);
+	owed = pool->given_up;
 	if (owed)
-		pool->owed--;
+		pool->given_up--;
 	else
-		pool->missing++;
-	pthread_mutex_unlock(&pool->keep);
+		pool->lost++;
+	pthread_mutex_unlock(&pool->promise_lock);
 	b = owed ? NULL : fab_pool_get(pool, pool->promised);
 	if (!b)
 		return;
-	pthread_mutex_lock(&pool->keep);
-	if (pool->missing) {
-		pool->missing--;
+	pthread_mutex_lock(&pool->promise_lock);
+	if (pool->lost) {
+		pool->lost--;
 		promised_push(pool, b);
 		b = NULL;
 	}
-	pthread_mutex_unlock(&pool->keep);
+	pthread_mutex_unlock(&pool->promise_lock);
 	fab_pool_put(b);
 }
 
@@ -251,9 +250,9 @@ bool fab_pool_promise(struct fab_pool *pool, unsigned int n)
 			fab_pool_release(pool, i);
 			return false;
 		}
-		pthread_mutex_lock(&pool->keep);
+		pthread_mutex_lock(&pool->promise_lock);
 		promised_push(pool, b);
-		pthread_mutex_unlock(&pool->keep);
+		pthread_mutex_unlock(&pool->promise_lock);
 	}
 	return true;
 }
@@ -263,13 +262,13 @@ void fab_pool_release(struct fab_pool *pool, unsigned int n)
 	while (n--) {
 		struct fab_buf *b;
 
-		pthread_mutex_lock(&pool->keep);
+		pthread_mutex_lock(&pool->promise_lock);
 		b = promised_pop(pool);
-		if (!b && pool->missing)
-			pool->missing--;
+		if (!b && pool->lost)
+			pool->lost--;
 		else if (!b)
-			pool->owed++;
-		pthread_mutex_unlock(&pool->keep);
+			pool->given_up++;
+		pthread_mutex_unlock(&pool->promise_lock);
 		fab_pool_put(b);
 	}
 }
@@ -279,17 +278,17 @@ struct fab_buf *fab_pool_get_promised(struct fab_pool *pool)
 	struct fab_buf *b;
 	bool missing;
 
-	pthread_mutex_lock(&pool->keep);
+	pthread_mutex_lock(&pool->promise_lock);
 	b = promised_pop(pool);
-	missing = !b && pool->missing;
+	missing = !b && pool->lost;
 	if (missing)
-		pool->missing--;
-	pthread_mutex_unlock(&pool->keep);
+		pool->lost--;
+	pthread_mutex_unlock(&pool->promise_lock);
 	if (missing) {
 		b = fab_pool_get(pool, pool->promised);
-		pthread_mutex_lock(&pool->keep);
-		pool->missing += !b;
-		pthread_mutex_unlock(&pool->keep);
+		pthread_mutex_lock(&pool->promise_lock);
+		pool->lost += !b;
+		pthread_mutex_unlock(&pool->promise_lock);
 	}
 	if (b) {
 		((struct pool_buf *)b)->promised = true;
@@ -323,7 +322,7 @@ void fab_pool_put(struct fab_buf *buf)
 		return;
 	pb->promised = false;
 	pb->in_use = false;
-	/* Before it can be taken again, or the peak would count it twice. */
+	/* Before another thread can get it, or the peak would count it twice. */
 	atomic_fetch_sub_explicit(&pool->in_use, buf->size,
 				  memory_order_relaxed);
 	ASAN_POISON_MEMORY_REGION(buf->addr, buf->size);

@@ -2,13 +2,13 @@
 /*
  * conn - life of a connection: creation, posting, polling, the end
  *
- * The end has two ways. After iw_conn_end() the socket is closed at once. A broken
- * rule goes through iw_tx_terminate(): the Terminate is sent, then our FIN, and the
- * socket stays open until the peer's FIN or a second later, because closing it
- * with unread octets would make TCP throw the Terminate away. Either way all
- * posted work is flushed, and DISCONNECTED is the last event.
+ * iw_conn_end() closes the socket at once. A broken rule goes through
+ * iw_tx_terminate(): the Terminate is sent, then our FIN, and the socket stays
+ * open until the peer's FIN or for a second, because closing it with unread
+ * octets would make TCP discard the Terminate. Either way all posted work is
+ * flushed, and DISCONNECTED is the last event.
  *
- * Threads: the runner of the connection.
+ * Context: the runner of the connection.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -46,7 +46,7 @@ int iw_conn_alloc(struct fab_ev_loop *ev, struct iw_conn **out)
 	c->depth = iw_conn_domain(c)->depth;
 	c->orq = calloc(c->depth, sizeof(*c->orq));
 	c->irq = calloc(c->depth, sizeof(*c->irq));
-	/* Whole pages, for iw_rx_trim(). */
+	/* Whole pages, for madvise() in iw_rx_trim(). */
 	c->rx.buf = aligned_alloc(RX_PAGE, RX_BUF);
 	if (!c->orq || !c->irq || !c->rx.buf) {
 		iw_conn_free(c);
@@ -82,11 +82,12 @@ void iw_conn_destroy_deferred(struct fab_conn *fc, void (*done)(void *),
 {
 	struct iw_conn *c = iw_conn(fc);
 
-	/* Before its descriptor, which half_open_event() may be about to use. */
+	/* Before closing the descriptor, which half_open_event() may be about
+	 * to use. */
 	atomic_store(&c->ev.dead, true);
 	if (c->fd >= 0) {
-		/* Leaves the epoll set with it; what epoll has already
-		 * handed out is answered by dead. */
+		/* This removes it from the epoll set. What epoll has already
+		 * returned is stopped by "dead". */
 		close(c->fd);
 		c->fd = -1;
 	}
@@ -121,16 +122,16 @@ int iw_conn_event(struct fab_ev_loop *ev, struct fab_source *src,
 	return fab_ev_conn_notify(&c->ev, bits);
 }
 
-/* Each segment that comes would wake the poller, for nothing. To be told again
- * comes with an edge of its own, if there is something. */
-void iw_mask(struct fab_conn *fc, bool quiet)
+/* Segments do not wake the poller while masked. Unmasking makes an edge if
+ * there is something to read. */
+void iw_mask(struct fab_conn *fc, bool mask)
 {
 	struct iw_conn *c = iw_conn(fc);
 
 	if (c->fd >= 0)
 		fab_ev_loop_modify(fab_ev_loop(fc->poller), c->fd, &c->src,
-				   quiet ? IW_CONN_EVENTS & ~EPOLLIN :
-					   IW_CONN_EVENTS);
+				   mask ? IW_CONN_EVENTS & ~EPOLLIN :
+					  IW_CONN_EVENTS);
 }
 
 void iw_conn_expired(struct base_timer *t, unsigned int kind)
@@ -168,7 +169,6 @@ static int iw_take_completions(struct iw_conn *c, struct fab_wc *wc, int n)
 
 /* ---- The end --------------------------------------------------------- */
 
-/* It is to end: close the socket, and give back all work. */
 static void iw_conn_finish(struct iw_conn *c)
 {
 	if (c->state != IW_ST_ENDING)
@@ -192,7 +192,7 @@ static void send_fin(struct iw_conn *c)
 	shutdown(c->fd, SHUT_WR);
 }
 
-/* A Terminate is on its way: once it is in the socket, our FIN follows. */
+/* Send the Terminate, then our FIN. */
 static void terminate_progress(struct iw_conn *c)
 {
 	size_t budget = IW_TURN_BYTES;
@@ -209,7 +209,7 @@ static void terminate_progress(struct iw_conn *c)
 	iw_rx_discard(c);
 }
 
-/* Orderly end from this side: all sent and all responses in, then our FIN. */
+/* Once all is sent and all responses are in, send our FIN. */
 static void iw_closing_progress(struct iw_conn *c)
 {
 	if (c->state == IW_ST_CLOSING && iw_tx_idle(c) && !c->orq_count)
@@ -285,7 +285,7 @@ static void iw_take_events(struct iw_conn *c)
 		iw_conn_end(c, -ETIMEDOUT, "the peer did not close in time");
 }
 
-/* Returns whether there is certainly more to do at once. */
+/* Returns true if there is certainly more to do at once. */
 static bool iw_progress(struct iw_conn *c)
 {
 	size_t rx = IW_TURN_BYTES, tx = IW_TURN_BYTES;
@@ -295,7 +295,7 @@ static bool iw_progress(struct iw_conn *c)
 	    c->state == IW_ST_REPLYING)
 		iw_startup_progress(c);
 	if (c->state == IW_ST_OPEN || c->state == IW_ST_CLOSING) {
-		/* Each look but one in a turn finds nothing. */
+		/* Most calls in a turn find nothing to do. */
 		if (c->can_read)
 			iw_rx_progress(c, &rx);
 		if (!iw_tx_idle(c))
@@ -319,7 +319,7 @@ int iw_poll(struct fab_conn *fc, struct fab_wc *wc, int n)
 		more = iw_progress(c);
 		got += iw_take_completions(c, wc + got, n - got);
 	}
-	/* With completions, the runner comes back by itself. */
+	/* With completions, the runner polls again anyway. */
 	if (!got && more)
 		iw_conn_schedule(c);
 	return got;
@@ -382,8 +382,8 @@ int iw_expose(struct fab_conn *fc, struct fab_mr *mr, void *addr, size_t len,
 
 bool iw_unexpose(struct fab_conn *fc, uint32_t handle, void *user)
 {
-	/* What is under way to or from it is found out before the next octet
-	 * moves: batch_valid() in tx.c, iw_ddp_still_open(). */
+	/* A transfer in progress is stopped before its next octet: by
+	 * batch_valid(), iw_ddp_still_open(). */
 	iw_stag_del(&iw_conn(fc)->stags, handle);
 	return true;
 }

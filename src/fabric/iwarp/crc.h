@@ -2,12 +2,9 @@
 /*
  * crc - CRC32c as MPA uses it (RFC 5044 section 4.4; RFC 3720 appendix B.4)
  *
- * ISA-L neither sets the seed nor inverts the result: the running value is
- * the raw register, begun with CRC_SEED and ended by crc_final(). The value
- * goes over the wire with its least significant octet first, which is how
- * RFC 3720 maps the polynomial to octets.
- *
- * Threads: pure functions.
+ * ISA-L neither sets the seed nor inverts the result: begin with CRC_SEED and
+ * end with crc_final(). The value is sent with its least significant octet
+ * first, as RFC 3720 maps the polynomial to octets.
  */
 #ifndef RPCRDMA_IWARP_CRC_H
 #define RPCRDMA_IWARP_CRC_H

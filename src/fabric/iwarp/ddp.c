@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * deliver - what an inbound DDP segment may do, and doing it
+ * ddp - validation, placement and delivery of inbound DDP segments
  *
- * iw_ddp_check() looks at headers only and decides on everything: nothing of a
- * segment is placed before it has passed. The causes are those of RFC 5041
- * section 7 (DDP) and RFC 5040 section 7 (RDMAP).
+ * iw_ddp_check() sees headers only; nothing of a segment is placed before it
+ * has passed. The causes are those of RFC 5041 section 7 (DDP) and RFC 5040
+ * section 7 (RDMAP).
  *
- * Threads: the runner of the connection.
+ * Context: the runner of the connection.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -21,8 +21,8 @@ static unsigned int check_write(struct iw_conn *c)
 	const struct stag_entry *e;
 	size_t end;
 
-	/* A Write of nothing touches nothing: RFC 5041 section 5.2 wants no
-	 * check. It is what a peer-to-peer start-up sends (RFC 6581). */
+	/* RFC 5041 section 5.2: no check of an empty Write. A peer-to-peer
+	 * start-up sends one (RFC 6581). */
 	if (!rx->payload)
 		return 0;
 	e = iw_stag_find(&c->stags, be32_get(rx->hdr + OFF_TAGGED_STAG));
@@ -90,7 +90,7 @@ static unsigned int check_send(struct iw_conn *c)
 		return TERM_RDMAP_OPCODE;
 	room = wr->nsge ? wr->sge[0].len : 0;
 	if (rx->payload > room - rx->send_got) {
-		/* This Receive, not the others, is what went wrong. */
+		/* This Receive is in error, the others are flushed. */
 		fab_complete(&c->ev.done, wr_take(&c->rq), FAB_ERROR);
 		return TERM_DDP_TOO_LONG;
 	}
@@ -171,7 +171,7 @@ bool iw_ddp_still_open(const struct iw_conn *c)
 {
 	const struct iw_rx *rx = &c->rx;
 
-	/* The others go where a posted request lends memory. */
+	/* All others go to memory of a posted request. */
 	return rx->opcode != RDMAP_WRITE ||
 	       iw_stag_find(&c->stags, be32_get(rx->hdr + OFF_TAGGED_STAG));
 }
@@ -321,8 +321,7 @@ unsigned int iw_ddp_deliver(struct iw_conn *c, const uint8_t *payload)
 	struct iw_rx *rx = &c->rx;
 	unsigned int cause = 0;
 
-	/* RFC 5044 section 7.1.2: from the initiator's first FPDU on, the
-	 * responder may send its own. */
+	/* RFC 5044 section 7.1.2: the responder may send from now on. */
 	c->tx.hold = false;
 	switch (rx->opcode) {
 	case RDMAP_WRITE:

@@ -7,10 +7,6 @@
  *
  *   tagged:   control (2), STag (4), tagged offset (8), payload
  *   untagged: control (2), RDMAP's word (4), QN (4), MSN (4), MO (4), payload
- *
- * The offsets here count from the start of the FPDU, length field included.
- *
- * Threads: pure functions.
  */
 #ifndef RPCRDMA_IWARP_DDP_H
 #define RPCRDMA_IWARP_DDP_H
@@ -25,14 +21,13 @@
 #define MPA_CRC_SIZE 4u
 #define MPA_MAX_ULPDU 65535u
 
-/* Sizes of DDP headers, which the ULPDU length counts. */
+/* DDP headers, as counted by the ULPDU length. */
 #define DDP_TAGGED_SIZE 14u
 #define DDP_UNTAGGED_SIZE 18u
 #define RDMAP_READ_REQ_SIZE 28u
 #define RDMAP_TERM_CTRL_SIZE 4u
 
-/* The longest Terminate: control, segment length, untagged header, Read
- * Request header. */
+/* Control, segment length, untagged header, Read Request header. */
 #define RDMAP_TERM_MAX                                                       \
 	(DDP_UNTAGGED_SIZE + RDMAP_TERM_CTRL_SIZE + 2u + DDP_UNTAGGED_SIZE + \
 	 RDMAP_READ_REQ_SIZE)
@@ -65,7 +60,7 @@ enum ddp_queue {
 	DDP_QN_COUNT = 3,
 };
 
-/* Offsets in the FPDU. */
+/* Offsets from the start of the FPDU, length field included. */
 enum {
 	OFF_ULPDU_LEN = 0,
 	OFF_DDP_CTRL = 2,
@@ -86,8 +81,7 @@ enum {
 	OFF_RREQ_END = 48,
 };
 
-/* Octets of padding after the ULPDU: length field, ULPDU and padding
- * together are a multiple of four. */
+/* Length field, ULPDU and padding are a multiple of four. */
 static inline unsigned int mpa_pad(unsigned int ulpdu_len)
 {
 	return (4u - ((ulpdu_len + MPA_LEN_SIZE) & 3u)) & 3u;

@@ -2,8 +2,8 @@
 /*
  * domain - settings and limits, registration, the table of operations
  *
- * Threads: any; a domain does not change once it is open, but for an atomic
- * count. Registration costs nothing here: memory needs no pinning.
+ * Context: any thread; an open domain does not change, but for an atomic count.
+ * Registering costs nothing: memory need not be pinned.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ static int iw_domain_open(const struct fab_domain_params *params,
 	fpdu = params->max_fpdu;
 	if (fpdu) {
 		fpdu = MAX(fpdu, MIN_FPDU);
-		/* Length field, CRC and the most padding there can be. */
+		/* Length field, CRC and the longest padding. */
 		fpdu -= MPA_LEN_SIZE + MPA_CRC_SIZE + 3;
 		d->max_ulpdu = MIN(d->max_ulpdu, fpdu);
 	}

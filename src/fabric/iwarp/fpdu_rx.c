@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rx - from the socket to FPDUs
+ * fpdu_rx - from the socket to FPDUs
  *
- * Bytes come into a staging buffer. An FPDU that is all there is checked,
+ * Data comes into a staging buffer. An FPDU that is complete there is checked,
  * CRC first, and its payload copied out. One with much payload is not waited
- * for: its headers are checked, what is there of the payload is copied, and
- * the rest is received straight into its place; the CRC runs along and is
- * compared at the end. In that case wrong octets may lie in the destination
- * before they are known to be wrong, but only inside it, and the message is
- * never completed.
+ * for: its headers are checked, the payload that is there is copied, and the
+ * rest is received in place; the CRC is compared at the end. Wrong octets may
+ * then lie in the destination before they are known to be wrong, but only
+ * inside it, and the message is never completed.
  *
  * Most FPDUs of a long message are as long as the one before and follow it in
- * memory. Where two have done so, a receive predicts more of them: their payload
- * comes into its place, what is between two payloads into a gap. Nothing of that
- * counts before the header in the gap has been compared and checked. If it is not
- * as predicted, what has come behind it is collected and taken for what it is. Wrong
- * octets then lie where the peer may write and has not written yet.
+ * memory. After two such FPDUs, a receive predicts more of them: their payload
+ * comes into its place, what is between two payloads into a gap. Nothing of it
+ * counts before the header in the gap has been compared and checked. If the
+ * prediction fails, what was received behind that header goes back to the
+ * staging buffer. Wrong octets then lie where the peer may write and has not
+ * written yet.
  *
- * States: RX_HEADER (the FPDU at buf[rd] is not begun), RX_PAYLOAD, RX_TRAILER.
+ * States: RX_HEADER (the FPDU at buf[rd] has not begun), RX_PAYLOAD,
+ * RX_TRAILER.
  *
- * Threads: the runner of the connection.
+ * Context: the runner of the connection.
  */
 #include <errno.h>
 #include <linux/sockios.h>
@@ -37,7 +38,7 @@ static bool receiving(const struct iw_conn *c)
 	return c->state == IW_ST_OPEN || c->state == IW_ST_CLOSING;
 }
 
-/* Copy @len octets of payload from the staging buffer into their place. */
+/* Copy payload from the staging buffer to its destination. */
 static void place_payload(struct iw_conn *c, const uint8_t *p, size_t len)
 {
 	struct iovec iov[IW_MAX_SGE];
@@ -52,8 +53,8 @@ static void place_payload(struct iw_conn *c, const uint8_t *p, size_t len)
 }
 
 /*
- * Find length and kind of the FPDU at @p, of which @avail octets are there.
- * False: too little there, or the connection was ended.
+ * Parse length and opcode of the FPDU at @p, of which @avail octets are there.
+ * Returns false if more is needed, or after a Terminate.
  */
 static bool parse_header(struct iw_conn *c, const uint8_t *p, size_t avail)
 {
@@ -78,8 +79,7 @@ static bool parse_header(struct iw_conn *c, const uint8_t *p, size_t avail)
 	rx->payload = MPA_LEN_SIZE + rx->ulpdu - rx->hdr_len;
 	rx->pad = mpa_pad(rx->ulpdu);
 	rx->placed = 0;
-	/* No Terminate is that long; what claims to be one is not waited
-	 * for in the staging buffer. */
+	/* No Terminate is that long: do not wait for it in the staging buffer. */
 	if (!tagged && rx->opcode == RDMAP_TERMINATE &&
 	    rx->ulpdu > RDMAP_TERM_MAX) {
 		iw_tx_terminate(c, TERM_DDP_TOO_LONG, p);
@@ -88,7 +88,7 @@ static bool parse_header(struct iw_conn *c, const uint8_t *p, size_t avail)
 	return true;
 }
 
-/* An FPDU that is all in the staging buffer. */
+/* The FPDU is complete in the staging buffer. */
 static void process_fpdu(struct iw_conn *c, const uint8_t *p)
 {
 	struct iw_rx *rx = &c->rx;
@@ -112,8 +112,8 @@ static void process_fpdu(struct iw_conn *c, const uint8_t *p)
 		iw_tx_terminate(c, cause, rx->hdr);
 }
 
-/* Is the header at @p of a tagged FPDU that follows the one in rx->hdr in the same
- * message and in memory? */
+/* Returns true if the header at @p continues the message of rx->hdr, and in
+ * memory. */
 static bool is_next_segment(const struct iw_rx *rx, const uint8_t *p)
 {
 	uint64_t len = be16_get(rx->hdr + OFF_ULPDU_LEN) - DDP_TAGGED_SIZE;
@@ -128,7 +128,7 @@ static bool is_next_segment(const struct iw_rx *rx, const uint8_t *p)
 		       be64_get(rx->hdr + OFF_TAGGED_TO) + len;
 }
 
-/* The headers of an FPDU whose payload will be received in place. */
+/* The payload will be received in place. */
 static void begin_direct(struct iw_conn *c, const uint8_t *p, size_t avail)
 {
 	struct iw_rx *rx = &c->rx;
@@ -151,8 +151,8 @@ static void begin_direct(struct iw_conn *c, const uint8_t *p, size_t avail)
 	place_payload(c, p + rx->hdr_len, part);
 	rx->rd += rx->hdr_len + part;
 	rx->state = rx->placed < rx->payload ? RX_PAYLOAD : RX_TRAILER;
-	/* More of the kind is likely to follow: do not fetch it into the
-	 * staging buffer with the next header. */
+	/* More such FPDUs are likely: do not stage their payload with the next
+	 * header. */
 	rx->ask = RX_ASK_MIN;
 }
 
@@ -176,7 +176,6 @@ static bool process_trailer(struct iw_conn *c, const uint8_t *p, size_t avail)
 	return true;
 }
 
-/* Work through what is in the staging buffer. */
 static void parse_staging(struct iw_conn *c)
 {
 	struct iw_rx *rx = &c->rx;
@@ -208,7 +207,8 @@ static void parse_staging(struct iw_conn *c)
 	}
 }
 
-/* Has the peer's TCP acknowledged all that was sent? Our FIN need not have been. */
+/* Returns true if the peer's TCP has acknowledged all data. Our FIN need not
+ * be. */
 static bool all_acknowledged(const struct iw_conn *c)
 {
 	int left;
@@ -216,13 +216,13 @@ static bool all_acknowledged(const struct iw_conn *c)
 	return !ioctl(c->fd, SIOCOUTQ, &left) && left <= c->fin_sent;
 }
 
-/* What a receive gave. False: nothing came. */
+/* Account for the result of a receive. Returns true if data came. */
 static bool rx_received(struct iw_conn *c, ssize_t n, size_t asked)
 {
 	c->ev.count.syscalls++;
 	if (n > 0) {
-		/* With edges, less than asked means that the socket is
-		 * empty, unless an end or an error is waiting in it. */
+		/* Edge-triggered: less than asked means that the socket is
+		 * empty, unless an end or an error can be read. */
 		if ((size_t)n < asked && !c->hup)
 			c->can_read = false;
 		return true;
@@ -234,7 +234,7 @@ static bool rx_received(struct iw_conn *c, ssize_t n, size_t asked)
 			iw_conn_end(c, -ECONNRESET,
 				    "stream ended within an FPDU");
 		else if (!all_acknowledged(c))
-			/* Sends that are complete may have been lost. */
+			/* Completed Sends may have been lost. */
 			iw_conn_end(
 				c, -ECONNRESET,
 				"closed by the peer before all had arrived");
@@ -267,7 +267,7 @@ static void receive_staging(struct iw_conn *c, size_t *budget)
 	ssize_t n;
 
 	if (rx->rd) {
-		/* A part of an FPDU, never long: long ones go in place. */
+		/* Part of an FPDU, never long: long ones are received in place. */
 		memmove(rx->buf, rx->buf + rx->rd, rx->wr - rx->rd);
 		rx->wr -= rx->rd;
 		rx->rd = 0;
@@ -282,14 +282,15 @@ static void receive_staging(struct iw_conn *c, size_t *budget)
 		rx->ask *= 2;
 }
 
-/* Of a receive: the pieces of payload, FPDU by FPDU, and what is between. */
+/* One receive: the current FPDU and those predicted behind it. */
 struct ahead {
-	unsigned int n; /* FPDUs predicted behind the one in hand */
-	/* Of the payload of each; of the first: of the rest of it. */
+	unsigned int n; /* FPDUs behind the current one */
+	/* payload of each; of the first what is missing */
 	size_t len[RX_AHEAD + 1];
-	unsigned int gap_len[RX_AHEAD + 1]; /* before it */
+	unsigned int gap_len[RX_AHEAD + 1]; /* octets before it */
 	uint8_t gap[RX_AHEAD + 1][RX_GAP];
-	unsigned int first[RX_AHEAD + 2]; /* piece of each, then the tail's */
+	unsigned int
+		first[RX_AHEAD + 2]; /* first piece of each, then of the tail */
 	struct iovec iov[RX_IOV];
 };
 
@@ -303,7 +304,6 @@ static void add_payload(const struct iw_conn *c, struct ahead *a, size_t skip,
 		at + iw_ddp_dest(c, a->iov + at, IW_MAX_SGE, skip, len);
 }
 
-/* What is in hand, and what is likely to follow. */
 static void predict(const struct iw_conn *c, struct ahead *a)
 {
 	const struct iw_rx *rx = &c->rx;
@@ -352,8 +352,8 @@ static void append_staging(struct iw_rx *rx, const void *p, size_t len)
 	rx->wr += len;
 }
 
-/* The last @n octets received, from the payload of FPDU @k on, are not what was
- * predicted: they are the stream's next. */
+/* The prediction failed: stage the last @n octets received, from FPDU @k's
+ * payload on. */
 static void restage(struct iw_rx *rx, const struct ahead *a, unsigned int k,
 		    size_t n)
 {
@@ -366,8 +366,7 @@ static void restage(struct iw_rx *rx, const struct ahead *a, unsigned int k,
 	rx->spilled |= rx->wr > RX_STAGING;
 }
 
-/* A peer that has us predict wrongly, again and again, shall not have that much
- * memory for good. */
+/* A peer that makes predictions fail must not hold that much memory for good. */
 static void trim_spill(struct iw_rx *rx)
 {
 	memmove(rx->buf, rx->buf + rx->rd, rx->wr - rx->rd);
@@ -377,7 +376,8 @@ static void trim_spill(struct iw_rx *rx)
 	madvise(rx->buf + RX_STAGING, RX_BUF - RX_STAGING, MADV_DONTNEED);
 }
 
-/* FPDU @k has begun as predicted, if that is what the gap says. */
+/* Returns true if the header in the gap is that of FPDU @k as predicted, and
+ * valid. */
 static bool continue_predicted(struct iw_conn *c, const struct ahead *a,
 			       unsigned int k)
 {
@@ -401,7 +401,7 @@ static bool continue_predicted(struct iw_conn *c, const struct ahead *a,
 	return true;
 }
 
-/* Go through what one receive has brought, @n octets. */
+/* Process the @n octets of one receive. */
 static void process_predicted(struct iw_conn *c, const struct ahead *a,
 			      size_t n)
 {
@@ -476,8 +476,8 @@ void iw_rx_progress(struct iw_conn *c, size_t *budget)
 	}
 }
 
-/* The staging buffer keeps its place, so that nothing can fail, and loses its
- * memory, unless something is in it. */
+/* Give the pages back, but not the address range, so that nothing can fail
+ * later. */
 void iw_rx_trim(struct iw_conn *c)
 {
 	struct iw_rx *rx = &c->rx;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tx - from work requests to FPDUs on the socket
+ * fpdu_tx - from work requests to FPDUs on the socket
  *
  * FPDUs are framed a batch at a time: headers, padding and CRC in a scratch
- * area, payload where the work request has it, one sendmsg for all. A batch is
- * framed only when the one before is all in the socket, so that what is left
- * after a partial send needs no more than a cursor.
+ * area, payload where the work request has it, one sendmsg for all. The next
+ * batch is framed when the one before is wholly in the socket, so a partial
+ * send leaves only a cursor.
  *
- * Requests of the send queue and Read Responses take turns, FPDU by FPDU. Two
- * tagged messages are never interleaved, though, and neither are two untagged
- * ones: DDP can take them apart, but some receivers cannot (Linux' siw).
+ * The send queue and Read Responses take turns, FPDU by FPDU. Two tagged
+ * messages are never interleaved, though, nor are two untagged ones: DDP could
+ * separate them, but some receivers (Linux' siw) cannot.
  *
- * Threads: the runner of the connection.
+ * Context: the runner of the connection.
  */
 #include <errno.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static void add_iov(struct iw_tx *tx, const void *p, size_t len)
 
 	if (!len)
 		return;
-	/* A trailer and the next header lie side by side in the scratch. */
+	/* A trailer and the next header are adjacent in the scratch area. */
 	if (last && (uint8_t *)last->iov_base + last->iov_len == p) {
 		last->iov_len += len;
 		return;
@@ -74,7 +74,7 @@ static void frame_end(const struct iw_conn *c, struct iw_tx *tx,
 	unsigned int pad = mpa_pad(ulpdu);
 
 	memset(t, 0, pad);
-	/* Without CRC the field is there all the same, as zero. */
+	/* Without CRC the field is zero. */
 	if (c->crc)
 		crc = crc_final(crc_update(crc, t, pad));
 	crc_put(t + pad, crc);
@@ -131,7 +131,7 @@ static enum rdmap_opcode send_opcode(const struct fab_wr *wr)
 	return se ? RDMAP_SEND_SE : RDMAP_SEND;
 }
 
-/* The next FPDU of the Send or Write at the head of the send queue. */
+/* The next FPDU of the first request of the send queue. */
 static void frame_send(struct iw_conn *c)
 {
 	struct iw_tx *tx = &c->tx;
@@ -190,7 +190,8 @@ static void frame_send(struct iw_conn *c)
 	tx->done = 0;
 }
 
-/* The next FPDU of the oldest Read Response. False: its source is closed. */
+/* The next FPDU of the oldest Read Response. Returns false if its source is
+ * closed. */
 static bool frame_read_response(struct iw_conn *c)
 {
 	struct iw_tx *tx = &c->tx;
@@ -203,8 +204,7 @@ static bool frame_read_response(struct iw_conn *c)
 	part = MIN(part, left);
 	last = part == left;
 	if (q->len) {
-		/* It was checked when the request came, but may have been
-		 * closed or invalidated since. */
+		/* Valid when the request came, it may be closed by now. */
 		const struct stag_entry *e =
 			iw_stag_find(&c->stags, q->src_stag);
 
@@ -234,7 +234,7 @@ static bool frame_read_response(struct iw_conn *c)
 
 /* ---- Terminate ------------------------------------------------------- */
 
-/* Append padding and CRC to a whole FPDU without scattered payload. */
+/* Append padding and CRC to a contiguous FPDU. */
 static size_t finish_fpdu(const struct iw_conn *c, uint8_t *fpdu, size_t len)
 {
 	unsigned int pad = mpa_pad((unsigned int)len - MPA_LEN_SIZE);
@@ -246,8 +246,8 @@ static size_t finish_fpdu(const struct iw_conn *c, uint8_t *fpdu, size_t len)
 	return len + MPA_CRC_SIZE;
 }
 
-/* Keep of the batch what ends an FPDU already begun, and add the Terminate of
- * @len octets. False: impossible, the rest of the FPDU is no longer ours. */
+/* Reduce the batch to the rest of an FPDU already begun, and append the
+ * Terminate. Returns false if that rest may no longer be read. */
 static bool queue_terminate(struct iw_conn *c, size_t len)
 {
 	struct iw_tx *tx = &c->tx;
@@ -257,8 +257,7 @@ static bool queue_terminate(struct iw_conn *c, size_t len)
 	while (i < tx->nframes && tx->frame_end[i] <= tx->sent)
 		i++;
 	if (tx->cur < tx->niov && i < tx->nframes) {
-		/* The cursor is inside FPDU i unless that has not begun:
-		 * then it is where FPDU i - 1 ended, or at the very start. */
+		/* Unless FPDU i has not begun, the cursor is inside it. */
 		start = i ? tx->frame_end[i - 1] : tx->batch_start;
 		if (tx->sent > start) {
 			if (tx->frame_stag[i] &&
@@ -298,16 +297,16 @@ void iw_tx_terminate(struct iw_conn *c, unsigned int cause, const uint8_t *bad)
 		return;
 	}
 	c->ev.count.terminates_sent++;
-	/* It answers an FPDU of the peer's. */
+	/* It answers an FPDU of the peer. */
 	c->tx.hold = false;
 	c->state = IW_ST_TERMINATING;
 	iw_conn_timer_set(c, IW_TIMER_LINGER);
-	/* The runner's next turn sends it. */
+	/* The next turn sends it. */
 }
 
 /* ---- Batches --------------------------------------------------------- */
 
-/* Can the send queue give an FPDU now? Sets its Reads aside first. */
+/* Can the send queue give an FPDU now? Moves Reads to their own queue. */
 static bool sq_ready(struct iw_tx *tx)
 {
 	while (tx->sq.head && tx->sq.head->op == FAB_READ)
@@ -317,7 +316,7 @@ static bool sq_ready(struct iw_tx *tx)
 	return !(tx->sq.head->op == FAB_WRITE && tx->resp_open);
 }
 
-/* Frame one FPDU; false when there is none, or the connection broke. */
+/* Returns false if there is nothing to frame, or the connection ends. */
 static bool frame_one(struct iw_conn *c)
 {
 	struct iw_tx *tx = &c->tx;
@@ -343,7 +342,6 @@ static bool frame_one(struct iw_conn *c)
 	return true;
 }
 
-/* All of it is in the socket: the next begins. */
 static void batch_reset(struct iw_tx *tx)
 {
 	tx->niov = 0;
@@ -369,7 +367,7 @@ static void batch_advance(struct iw_tx *tx, size_t n)
 	}
 }
 
-/* Is all memory of the rest of the batch still lent or open? */
+/* Is all memory of the unsent part still lent or open? */
 static bool batch_valid(const struct iw_conn *c)
 {
 	const struct iw_tx *tx = &c->tx;
@@ -413,8 +411,8 @@ void iw_tx_push(struct iw_conn *c, size_t *budget)
 			if (!may_frame(c) || !tx->niov)
 				return;
 		} else if (!batch_valid(c)) {
-			/* The peer reads from what is closed now; the FPDU
-			 * begun cannot be ended, so not even a Terminate. */
+			/* The FPDU begun cannot be completed, so no Terminate
+			 * can follow. */
 			iw_conn_end(c, -EPROTO,
 				    "region closed under an RDMA Read");
 			return;
@@ -436,10 +434,10 @@ void iw_tx_push(struct iw_conn *c, size_t *budget)
 		}
 		batch_advance(tx, (size_t)n);
 		*budget -= (size_t)n < *budget ? (size_t)n : *budget;
-		/* Less than asked: the socket is full, EPOLLOUT follows. */
+		/* The socket is full; EPOLLOUT follows. */
 		if (tx->cur < tx->niov)
 			c->can_write = false;
-		/* A Terminate took the place of what was framed. */
+		/* A Terminate replaces what was framed. */
 		if (may_frame(c))
 			complete_sent(c);
 		if (tx->cur == tx->niov)

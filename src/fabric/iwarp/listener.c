@@ -1,26 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * listener - accepting TCP connections and hearing their MPA requests
+ * listener - TCP connections, until their MPA requests are complete
  *
- * A connection is half-open from its accept(2) until its MPA request is all
- * there. There is a limit on these for the whole domain; when it is reached
- * the oldest of the listener makes room: an honest peer sends its request at
- * once, so whoever is slow gives way.
+ * A connection is half-open from accept(2) until its MPA request is complete.
+ * The domain limits how many there are. At the limit the oldest one of the
+ * listener is dropped: an honest peer sends its request at once.
  *
- * Who makes connections without end takes little from the others: there is a
- * pace for a host, and one for all that are not known together (pace.h). What is
- * more waits before its request is read, as many as may be half-open, and the
- * rest is closed.
+ * Connections are also paced, for each host and for all unknown hosts together
+ * (pace.h). Beyond that rate they wait before their request is read, as many as
+ * may be half-open; the rest is closed.
  *
- * Whatever ends before the layers above hear of it has failed to start: it is
- * counted once, and they count the others.
+ * A connection that ends before the request callback is counted as a failed
+ * start, once.
  *
- * Threads: the poller thread, but iw_listen(), iw_listener_spread() and
- * iw_listener_close() any. A half-open connection is with the listener's
- * poller; before its request callback it may move to another, which begins to
- * watch it when it is accepted.
+ * Context: the poller thread; iw_listen(), iw_listener_spread() and
+ * iw_listener_close(): any thread. A half-open connection belongs to the
+ * listener's poller. Before the request callback it may move to another poller,
+ * which watches it from fab_accept() on.
  *
- * The listener's lock guards the half-open connections and is held over the
+ * The listener's lock protects the half-open connections and is held over the
  * request callback, so that closing waits for it.
  */
 #include <errno.h>
@@ -39,7 +37,7 @@
 #define BACKLOG 1024
 #define PAUSE_MS 100
 #define WARN_MS 10000
-/* A shortage is told so often, however often it comes and goes. */
+/* The shortest time between two lines about shortages. */
 #define SHORT_MS 60000
 
 static struct iw_listener *iw_listener(struct fab_listener *l)
@@ -126,8 +124,7 @@ static void count_failed(struct iw_listener *l)
 	atomic_fetch_add(&l->ev.fab.poller->dom->failed_starts, 1);
 }
 
-/* Listener lock held. Who connects and sends nothing, as a monitor does to see
- * whether the port is open, is told at a lower level. */
+/* Listener lock held. A port monitor connects and sends nothing: a lower level. */
 static void half_open_failed(struct iw_listener *l,
 			     const struct sockaddr_storage *from, int err)
 {
@@ -184,7 +181,7 @@ void iw_listener_close(struct fab_listener *fl)
 	fab_ev_loop_retire(fab_ev_loop(fl->poller), &l->ev.retired);
 }
 
-/* Out of descriptors or memory: a level-triggered listener would spin. */
+/* No descriptors or memory: the level-triggered listener would spin. */
 static void listener_pause(struct iw_listener *l, int err)
 {
 	struct fab_ev_loop *ev = fab_ev_loop(l->ev.fab.poller);
@@ -192,7 +189,7 @@ static void listener_pause(struct iw_listener *l, int err)
 
 	if (!l->short_of)
 		l->short_since = now;
-	/* Not each time, or it would take the lines of the device's end. */
+	/* Rarely, or it would use up the budget of the line about the end. */
 	if (!l->short_told || now - l->short_told >= SHORT_MS) {
 		fab_domain_log(ev->fab.dom, LOG_WARNING,
 			       "iwarp: accept: %s; pausing", strerror(err));
@@ -204,8 +201,8 @@ static void listener_pause(struct iw_listener *l, int err)
 	base_timer_set(&ev->fab.timers, &l->ev.timer, now + PAUSE_MS, 0);
 }
 
-/* Listener lock held. All who waited have been taken. A log that is opened for
- * each line, as Ganesha's is, has not got the lines of the meantime. */
+/* Listener lock held. The backlog is empty. A log that is opened for each line,
+ * as Ganesha's, has lost the lines since. */
 static void listener_recovered(struct iw_listener *l)
 {
 	if (l->short_owes)
@@ -229,8 +226,8 @@ static void iw_listener_resume(struct base_timer *t, unsigned int unused)
 	pthread_mutex_unlock(&l->ev.lock);
 }
 
-/* Listener lock held. There was no room for this one. Whoever floods us must not
- * flood the log too: one line stands for those of a while. */
+/* Listener lock held. One line for all within WARN_MS, since a flood must not
+ * flood the log. */
 static void log_refusal(struct iw_listener *l,
 			const struct sockaddr_storage *from, const char *what)
 {
@@ -246,7 +243,8 @@ static void log_refusal(struct iw_listener *l,
 			    what, peer);
 }
 
-/* Listener lock held. The oldest of @peer, if it has its share already. */
+/* Listener lock held. Returns the oldest of @peer's host if that has @max or
+ * more. */
 static struct iw_conn *oldest_over_share(struct iw_listener *l,
 					 const struct sockaddr_storage *peer,
 					 unsigned int max)
@@ -275,7 +273,7 @@ static void half_open_watch(struct iw_listener *l, struct iw_conn *c)
 	int rc;
 
 	iw_conn_timer_set(c, IW_TIMER_STARTUP);
-	/* The request's arrival, or its presence, is the first edge. */
+	/* Edge-triggered: what has arrived by now is reported. */
 	rc = fab_ev_loop_watch(iw_conn_poller(c), c->fd, &c->src,
 			       IW_CONN_EVENTS);
 	if (rc) {
@@ -292,7 +290,7 @@ static void half_open_begin(struct iw_listener *l, int fd,
 	struct iw_domain *d = iw_domain(ev->fab.dom);
 	socklen_t len = sizeof(struct sockaddr_storage);
 	struct iw_conn *c, *oldest = TAILQ_FIRST(&l->half);
-	/* A share of few would be too little to tell good from bad. */
+	/* A quarter of a low limit would tell nothing. */
 	unsigned int max = d->fab.params.max_startup;
 	unsigned int share = max < 32 ? max : max / 4;
 	struct in6_addr host = base_addr_host((const struct sockaddr *)peer);
@@ -302,7 +300,7 @@ static void half_open_begin(struct iw_listener *l, int fd,
 	int rc;
 
 	c = oldest_over_share(l, peer, share);
-	/* The oldest one's turn is next. */
+	/* The oldest one is next. */
 	if ((c && turn) || base_pace_full(&l->ev.pace, known, now)) {
 		log_refusal(
 			l, peer,
@@ -378,7 +376,7 @@ static int iw_listener_event(struct fab_ev_loop *ev, struct fab_source *src,
 			listener_pause(l, errno);
 			break;
 		}
-		/* It has gone again, and nothing tells who it was. */
+		/* It has gone again; its address is not known. */
 		if (errno == ECONNABORTED)
 			count_failed(l);
 	}
@@ -386,7 +384,7 @@ static int iw_listener_event(struct fab_ev_loop *ev, struct fab_source *src,
 	return 0;
 }
 
-/* Listener lock held. The next poller's turn. */
+/* Listener lock held. */
 static void half_open_move(struct iw_listener *l, struct iw_conn *c)
 {
 	struct fab_poller *to;
@@ -428,8 +426,8 @@ static int half_open_event(struct fab_ev_loop *ev, struct fab_source *src,
 	c->ev.timer.fire = iw_conn_expired;
 	c->listener = NULL;
 	half_open_move(l, c);
-	/* From the callback on it is the runner's. What came in behind the
-	 * request, an end of the stream perhaps, is still to be read. */
+	/* From the callback on it is the runner's. What came behind the
+	 * request, perhaps the end of the stream, can be read. */
 	atomic_fetch_or(&c->ev.events, IW_EV_IN | IW_EV_OUT);
 	l->ev.fn(&l->ev.fab, &c->ev.fab, f.priv, f.priv_len, l->ev.user);
 	calls = 1;

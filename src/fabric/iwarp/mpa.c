@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * mpa - encoding and decoding of MPA start-up frames
- *
- * Threads: pure functions.
- */
+/* mpa - encoding and decoding of MPA start-up frames */
 #include <errno.h>
 #include <netinet/in.h>
 #include <string.h>
@@ -63,7 +59,7 @@ int iw_mpa_decode(const uint8_t *buf, size_t len, bool reply,
 	const char *key = reply ? key_reply : key_request;
 	uint16_t pd_len, ird, ord;
 
-	/* Garbage shows as early as it can. */
+	/* Refuse garbage as early as possible. */
 	if (memcmp(buf, key, MIN(len, KEY_LEN)))
 		return -EPROTO;
 	*need = MPA_FRAME_HDR;
@@ -85,12 +81,12 @@ int iw_mpa_decode(const uint8_t *buf, size_t len, bool reply,
 	f->priv = buf + MPA_FRAME_HDR;
 	f->priv_len = pd_len;
 	f->ird = f->ord = MPA_DEPTH_NONE;
-	/* The flag is reserved, thus ignored, in revision 1. */
+	/* In revision 1 the flag is reserved, thus ignored. */
 	if (f->rev < 2 || !(buf[16] & F_ENHANCED))
 		return (int)*need;
 	if (pd_len < MPA_V2_CTRL) {
-		/* A refusal may come from a peer that had no control words
-		 * to give; there is nothing to negotiate in it. */
+		/* A peer without control words may reject; there is nothing to
+		 * negotiate. */
 		return f->reject ? (int)*need : -EPROTO;
 	}
 	ird = be16_get(buf + MPA_FRAME_HDR);

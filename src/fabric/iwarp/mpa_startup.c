@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * startup - MPA connection start-up on one connection
+ * mpa_startup - MPA connection start-up (RFC 5044 section 7.1, RFC 6581)
  *
- * The initiator begins with revision 2 and its read depths. A responder that
- * knows only revision 1 refuses that, answers with revision 1 or just closes:
- * then a second TCP connection is tried with revision 1, once. Private data
- * that leaves no room for the control words of revision 2 goes with 1 at once.
+ * The initiator offers revision 2 and its read depths. A responder that knows
+ * only revision 1 refuses that, answers with revision 1 or just closes: then a
+ * second TCP connection is tried with revision 1, once. Private data that
+ * leaves no room for the control words of revision 2 goes with revision 1 at
+ * once.
  *
- * Reads are exact: not an octet behind the start-up frame is taken.
+ * Reads are exact: not an octet behind the start-up frame is read.
  *
- * Threads: the runner, but iw_startup_request() the poller thread, before there
- * is a runner.
+ * Context: the runner; iw_startup_request(): the poller thread, before there is
+ * a runner.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -49,7 +50,8 @@ static unsigned int iw_wanted_depth(const struct iw_conn *c,
 
 /* ---- Both sides: moving a frame -------------------------------------- */
 
-/* 1: all sent, 0: the socket is full or not yet connected, or -errno. */
+/* Returns 1 when all is sent, 0 if the socket is full or not connected yet, or
+ * -errno. */
 static int send_frame(struct iw_conn *c)
 {
 	while (c->mpa_out_sent < c->mpa_out_len) {
@@ -73,8 +75,8 @@ static int send_frame(struct iw_conn *c)
 	return 1;
 }
 
-/* Length of the frame when it is all there, 0: more to come, -EPROTO: not a
- * frame, -ECONNRESET and others: the stream ended. */
+/* Returns the length of the complete frame, 0 if more has to come, -EPROTO if
+ * it is no such frame, or another -errno if the stream ended. */
 static int receive_frame(struct iw_conn *c, bool reply, struct mpa_frame *f)
 {
 	for (;;) {
@@ -99,7 +101,6 @@ static int receive_frame(struct iw_conn *c, bool reply, struct mpa_frame *f)
 	}
 }
 
-/* The socket is connected. */
 static bool is_same_machine(const struct iw_conn *c)
 {
 	struct sockaddr_storage local = { 0 }, peer = { 0 };
@@ -119,9 +120,9 @@ static bool crc_wanted(const struct iw_conn *c)
 	return !c->same_machine;
 }
 
-/* Some congestion controls, BBR among them, pace what is sent, with a timer for
- * each part of it. Within one machine there is no link to be congested. A
- * kernel always has "reno"; if it is refused, that is no reason to fail. */
+/* Some congestion controls, such as BBR, pace what is sent, with a timer for
+ * each part. Within one machine there is no link to be congested. Every kernel
+ * has "reno"; failure does no harm. */
 static void disable_pacing(struct iw_conn *c)
 {
 	static const char reno[] = "reno";
@@ -167,7 +168,7 @@ static int prepare_request(struct iw_conn *c)
 	return encode_frame(c, &f);
 }
 
-/* What to ask for, which is encoded when TCP knows both addresses. */
+/* The frame is encoded when TCP knows both addresses. */
 static void prepare_attempt(struct iw_conn *c, uint8_t rev)
 {
 	c->mpa_rev = rev;
@@ -177,7 +178,6 @@ static void prepare_attempt(struct iw_conn *c, uint8_t rev)
 	c->mpa_out_sent = 0;
 }
 
-/* Open the socket and start TCP. */
 static int start_tcp(struct iw_conn *c)
 {
 	const struct sockaddr *to = (const struct sockaddr *)&c->ev.peer;
@@ -193,7 +193,7 @@ static int start_tcp(struct iw_conn *c)
 	c->can_read = false;
 	c->can_write = false;
 	c->hup = false;
-	/* Watched only once it connects: a fresh socket reports EPOLLHUP. */
+	/* Watched only from here on: a fresh socket reports EPOLLHUP. */
 	if (connect(c->fd, to, base_addr_len(&c->ev.peer)) &&
 	    errno != EINPROGRESS)
 		return -errno;
@@ -226,14 +226,14 @@ int iw_connect(struct fab_conn *fc, const struct sockaddr *addr,
 	return 0;
 }
 
-/* Once more, with revision 1. */
+/* Try again with revision 1. */
 static void fall_back(struct iw_conn *c)
 {
 	int rc;
 
 	close(c->fd);
 	c->fd = -1;
-	/* What the old socket told says nothing of the new one. */
+	/* Events of the old socket do not count. */
 	atomic_fetch_and(&c->ev.events, IW_EV_STARTUP);
 	c->state = IW_ST_CONNECTING;
 	prepare_attempt(c, 1);
@@ -247,8 +247,8 @@ static void reply_arrived(struct iw_conn *c, const struct mpa_frame *f)
 	socklen_t len = sizeof(c->ev.local);
 
 	if (f->rev < 2 && c->fall_back_ok) {
-		/* It does not know the control words, which would now be
-		 * part of our private data to it. */
+		/* The peer does not know the control words, and takes them for
+		 * private data. */
 		fall_back(c);
 		return;
 	}
@@ -275,15 +275,15 @@ static void reply_arrived(struct iw_conn *c, const struct mpa_frame *f)
 	getsockname(c->fd, (struct sockaddr *)&c->ev.local, &len);
 	c->ev.done.priv = f->priv;
 	c->ev.done.priv_len = f->priv_len;
-	/* If this process is killed the server sees a reset: a FIN says that
-	 * nothing will be sent again. */
+	/* If this process is killed the server must see a reset: a FIN would
+	 * mean that the client has finished. */
 	iw_reset_on_close(c, true);
 	c->state = IW_ST_OPEN;
 	if (f->enhanced) {
 		if (f->ird != MPA_DEPTH_NONE && f->ird < c->ev.ord)
 			c->ev.ord = f->ird;
 		if (f->ord != MPA_DEPTH_NONE && f->ord > c->ev.ird) {
-			/* RFC 6581 section 9: more Reads than we take. */
+			/* RFC 6581 section 9: more Reads than we accept. */
 			iw_tx_terminate(c, TERM_MPA_IRD, NULL);
 			return;
 		}
@@ -353,7 +353,7 @@ static int prepare_reply(struct iw_conn *c, bool reject, const void *priv,
 	return encode_frame(c, &f);
 }
 
-/* Say no, as far as it can be said at once. */
+/* Send the rejection if the socket takes it at once. */
 static void send_reject(struct iw_conn *c, const void *priv, size_t priv_len)
 {
 	c->can_write = true;
@@ -375,14 +375,14 @@ int iw_startup_request(struct iw_conn *c, struct mpa_frame *f)
 	c->same_machine = is_same_machine(c);
 	c->crc = f->crc || crc_wanted(c);
 	if (f->p2p) {
-		/* RFC 6581 section 9.2: the responder picks. A Write of
-		 * nothing costs neither side anything. */
+		/* RFC 6581 section 9.2: the responder chooses. An empty Write
+		 * costs nothing. */
 		c->rtr_read = f->rtr_read && !f->rtr_write;
 		c->rtr_write = !c->rtr_read;
 	}
 	if (f->rev >= 1 && f->rev <= 2 && !f->markers)
 		return 1;
-	/* Answer with what we can: an initiator may try that. */
+	/* Answer with a revision that we have: the initiator may try it. */
 	if (f->rev > 2) {
 		c->peer_rev = 2;
 		c->peer_enhanced = false;
@@ -410,7 +410,7 @@ int iw_accept(struct fab_conn *fc, const struct fab_conn_params *params)
 	c->ev.ord = lower_depth(depth, c->peer_ird);
 	rc = prepare_reply(c, false, params->priv, params->priv_len);
 	if (!rc && c->moved)
-		/* What has happened by now is the first edge. */
+		/* Edge-triggered: what has arrived by now is reported. */
 		rc = fab_ev_loop_watch(iw_conn_poller(c), c->fd, &c->src,
 				       IW_CONN_EVENTS);
 	if (rc)

@@ -2,11 +2,9 @@
 /*
  * stag - the exposed regions of one connection
  *
- * An STag is an index and random bits, fresh at each exposure, so that a
- * handle that was closed stays closed when its entry is used again. Tagged
- * offsets begin at a random place too: they tell nothing of addresses here.
- *
- * Threads: the runner of the connection.
+ * An STag is an index and random bits, fresh at each exposure, so that a closed
+ * handle stays closed when its entry is used again. Tagged offsets begin at a
+ * random value too, and reveal no addresses.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -81,14 +79,14 @@ int iw_stag_add(struct stag_table *t, void *addr, size_t len,
 	t->free_head = e->next_free;
 	r = next_random(t);
 	e->stag = (r->stag & ~(STAG_MAX - 1u)) | i;
-	/* Chance must not bring back the handle closed last. */
+	/* Never the handle closed last. */
 	if (e->stag == e->last)
 		e->stag ^= STAG_MAX;
 	e->access = access;
 	e->addr = addr;
 	e->len = len;
 	e->top = 0;
-	/* Half the space is left above it: base + len cannot wrap. */
+	/* base + len cannot wrap. */
 	e->base = r->base >> 1;
 	*stag = e->stag;
 	*base = e->base;

@@ -2,10 +2,10 @@
 /*
  * stag - the exposed regions of one connection
  *
- * Each connection has a table of its own: what is not in it does not belong
- * to the peer, so that ownership needs no check and no lock.
+ * Each connection has a table of its own, so that a peer cannot name the
+ * regions of others and no lock is needed.
  *
- * Threads: the runner of the connection.
+ * Context: the runner of the connection.
  */
 #ifndef RPCRDMA_IWARP_STAG_H
 #define RPCRDMA_IWARP_STAG_H
@@ -14,19 +14,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Low bits of an STag: index into the table. The rest is random. */
+/* The index into the table; the other bits are random. */
 #define STAG_INDEX_BITS 14u
 #define STAG_MAX (1u << STAG_INDEX_BITS)
 
 struct stag_entry {
 	uint32_t stag; /* 0: free */
-	uint32_t last; /* the one before */
+	uint32_t last; /* its value before */
 	uint32_t next_free;
 	unsigned int access; /* enum fab_access */
 	uint8_t *addr;
 	size_t len;
 	uint64_t base; /* tagged offset of the first octet */
-	size_t top; /* behind this the peer has written nothing */
+	size_t top; /* the peer has written nothing from here on */
 };
 
 struct stag_random {
@@ -43,14 +43,14 @@ struct stag_table {
 
 void iw_stag_init(struct stag_table *t);
 void iw_stag_fini(struct stag_table *t);
-/* 0, -ENOSPC, -ENOMEM. Grows the table when it has to, never shrinks it. */
+/* Returns 0, -ENOSPC or -ENOMEM. The table never shrinks. */
 int iw_stag_add(struct stag_table *t, void *addr, size_t len,
 		unsigned int access, uint32_t *stag, uint64_t *base);
-/* False if there is no such STag. */
+/* Returns false if there is no such STag. */
 bool iw_stag_del(struct stag_table *t, uint32_t stag);
 
-/* A random number for the internal STags of RDMA Read sinks: index 0, which
- * no exposed region has, and never 0. */
+/* Returns an STag for the sink of an RDMA Read. Its index is 0, which no
+ * exposed region has. */
 uint32_t iw_stag_sink(struct stag_table *t);
 
 static inline const struct stag_entry *iw_stag_find(const struct stag_table *t,
@@ -65,7 +65,8 @@ static inline const struct stag_entry *iw_stag_find(const struct stag_table *t,
 
 enum stag_check { STAG_OK, STAG_WRAP, STAG_BOUNDS };
 
-/* May @len octets be touched at tagged offset @to? On STAG_OK sets *addr. */
+/* Returns STAG_OK and sets *@addr if @len octets at tagged offset @to are
+ * inside. */
 static inline enum stag_check iw_stag_range(const struct stag_entry *e,
 					    uint64_t to, uint64_t len,
 					    uint8_t **addr)

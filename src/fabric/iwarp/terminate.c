@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * terminate - building and naming Terminate messages
- *
- * Threads: pure functions.
- */
+/* terminate - encoding and names of Terminate messages */
 #include <string.h>
 
 #include "terminate.h"
 
-/* Bits of the control word: which headers follow. */
+/* Bits of the control word. */
 #define TERM_M (1u << 15) /* length of the DDP segment */
 #define TERM_D (1u << 14) /* its DDP header */
 #define TERM_R (1u << 13) /* its Read Request header */
@@ -54,8 +50,8 @@ unsigned int iw_term_cause(uint32_t ctrl)
 }
 
 /*
- * RFC 5040 section 4.8: errors of the LLP and catastrophic ones carry no
- * headers; those of an inbound Read Request carry its RDMAP header too.
+ * RFC 5040 section 4.8: errors of the LLP and catastrophic ones quote no
+ * headers; those of an inbound Read Request quote its RDMAP header too.
  */
 static unsigned int headers_wanted(unsigned int cause, const uint8_t *bad)
 {
@@ -93,7 +89,7 @@ size_t iw_term_encode(uint8_t *buf, unsigned int cause, const uint8_t *bad)
 		memcpy(p, bad + OFF_RREQ_SINK_STAG, RDMAP_READ_REQ_SIZE);
 		p += RDMAP_READ_REQ_SIZE;
 	}
-	/* The Terminate queue has one message in each direction: MSN 1. */
+	/* The Terminate queue has one message in each direction. */
 	ddp_put_ctrl(buf, (uint16_t)((size_t)(p - buf) - MPA_LEN_SIZE), false,
 		     true, RDMAP_TERMINATE);
 	ddp_put_untagged(buf, 0, DDP_QN_TERMINATE, 1, 0);

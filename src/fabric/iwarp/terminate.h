@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * terminate - the Terminate message (RFC 5040 sections 4.8 and 7)
- *
- * Threads: pure functions.
- */
+/* terminate - the Terminate message (RFC 5040 sections 4.8 and 7) */
 #ifndef RPCRDMA_IWARP_TERMINATE_H
 #define RPCRDMA_IWARP_TERMINATE_H
 
@@ -15,7 +11,7 @@
 
 enum term_layer { TERM_RDMAP = 0, TERM_DDP = 1, TERM_LLP = 2 };
 
-/* A cause: layer, error type and error code in one number. */
+/* Layer, error type and error code in one number. */
 #define TERM_CAUSE(layer, etype, code)                              \
 	((unsigned int)(layer) << 12 | (unsigned int)(etype) << 8 | \
 	 (unsigned int)(code))
@@ -48,14 +44,13 @@ enum term_cause {
 };
 
 /*
- * Build the FPDU of a Terminate in @buf. @bad is the FPDU that caused it (its
- * headers), NULL if none was. The CRC is left to the caller. Returns the
- * octets up to, not including, padding and CRC.
+ * Encode a Terminate. @bad: headers of the FPDU that caused it, or NULL.
+ * Returns the length without padding and CRC, which the caller adds.
  */
 #define TERM_FPDU_MAX (MPA_LEN_SIZE + RDMAP_TERM_MAX + 3u + MPA_CRC_SIZE)
 size_t iw_term_encode(uint8_t *buf, unsigned int cause, const uint8_t *bad);
 const char *iw_term_text(unsigned int cause);
-/* Cause of a received Terminate, from its control word. */
+/* @ctrl: the control word of a received Terminate. */
 unsigned int iw_term_cause(uint32_t ctrl);
 
 #endif /* RPCRDMA_IWARP_TERMINATE_H */

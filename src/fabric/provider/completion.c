@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * completion - what a connection has to tell the layer above
- *
- * Threads: see completion.h.
- */
+/* completion - work that is complete, until it is polled for */
 #include <string.h>
 
 #include "fabric/provider/completion.h"

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * completion - what a connection has to tell the layer above
+ * completion - what fab_poll() returns: established, completed work, the end
  *
- * In this order: that it is established, the work that is complete, and the end,
- * which is told once. Work is complete when the provider says so; it lies here,
- * linked by its own links, until it is polled for.
+ * Completed requests wait here, linked by their own links. The end is returned
+ * once, and last.
  *
- * Threads: the runner.
+ * Context: the runner.
  */
 #ifndef RPCRDMA_FABRIC_COMPLETION_H
 #define RPCRDMA_FABRIC_COMPLETION_H
@@ -28,7 +27,7 @@ static inline void wr_append(struct wr_list *l, struct fab_wr *wr)
 	l->tail = wr;
 }
 
-/* Back to where wr_take() takes it. */
+/* Make @wr the next that wr_take() returns. */
 static inline void wr_put_back(struct wr_list *l, struct fab_wr *wr)
 {
 	wr->next = l->head;
@@ -37,7 +36,7 @@ static inline void wr_put_back(struct wr_list *l, struct fab_wr *wr)
 		l->tail = wr;
 }
 
-/* All but the first @n; they are not touched. */
+/* Remove all but the first @n. The removed ones are not touched. */
 static inline void wr_cut(struct wr_list *l, unsigned int n)
 {
 	struct fab_wr *last = NULL;
@@ -73,20 +72,20 @@ static inline unsigned int wr_count(const struct wr_list *l)
 	return n;
 }
 
-/* Use of fab_wr.priv while a request is lent. */
+/* Use of fab_wr.priv while a request is lent to the provider. */
 enum {
-	WR_OWN, /* the provider's, as it likes */
-	WR_LEN, /* octets in all; of a Receive: received */
-	WR_DONE, /* status, WRD_INVALIDATED */
-	WR_INV, /* handle invalidated */
-	WR_MEMORY, /* of a Receive that brought none */
+	WR_OWN, /* free for the provider */
+	WR_LEN, /* length of the request; of a completed Receive: of the message */
+	WR_DONE, /* enum fab_status, WRD_INVALIDATED */
+	WR_INV, /* the handle invalidated */
+	WR_MEMORY, /* of a shared Receive */
 };
 #define WRD_STATUS 0xffu
 #define WRD_INVALIDATED 0x100u
 
 struct fab_completions {
 	struct wr_list work;
-	bool established; /* it is to be told, with these */
+	bool established; /* to be returned, with these */
 	const uint8_t *priv;
 	size_t priv_len;
 	bool ended, end_told;
@@ -98,7 +97,7 @@ void fab_complete(struct fab_completions *done, struct fab_wr *wr,
 		  enum fab_status status);
 void fab_complete_list(struct fab_completions *done, struct wr_list *list,
 		       enum fab_status status);
-/* Sets WR_LEN of what is to be sent, written or read. */
+/* Set WR_LEN. */
 static inline void fab_wr_measure(struct fab_wr *wr)
 {
 	wr->priv[WR_LEN] = 0;
@@ -106,18 +105,18 @@ static inline void fab_wr_measure(struct fab_wr *wr)
 		wr->priv[WR_LEN] += wr->sge[i].len;
 }
 
-/* A message of @len octets has come; @inv: the handle that it invalidates, or
- * NULL. */
+/* Complete a Receive with a message of @len octets that has invalidated *@inv
+ * (NULL: nothing). */
 void fab_complete_message(struct fab_completions *done, struct fab_wr *wr,
 			  size_t len, const uint32_t *inv);
-/* Is there anything to take? A connection is polled until there is not. */
+/* Returns true if fab_completions_take() or _end() has something to return. */
 static inline bool fab_completions_any(const struct fab_completions *done)
 {
 	return done->work.head || done->established ||
 	       (done->ended && !done->end_told);
 }
 
-/* Take up to @n of what is before the end; and that. How many. */
+/* Return up to @n completions, without or with the end only. Returns how many. */
 int fab_completions_take(struct fab_completions *done, struct fab_wc *wc,
 			 int n);
 int fab_completions_end(struct fab_completions *done, struct fab_wc *wc, int n);

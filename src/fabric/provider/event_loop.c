@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * events - the event loop of a provider's poller
+ * event_loop - epoll, wake-ups, scheduled connections, deferred freeing
  *
- * A kick puts the connection on a lock-free stack, and writes to the eventfd
- * only if the poller may be asleep. The eventfd is edge-triggered and never
- * read: each write is an edge.
+ * Scheduling pushes the connection on a lock-free stack, and writes to the
+ * eventfd only if the poller may be asleep. The eventfd is edge-triggered and
+ * never read: each write is an edge.
  *
- * Sleeping: the poller announces it, then looks at the stack once more; a
- * kicker pushes, then looks at the announcement. All four are sequentially
- * consistent, so that one of the two sees the other.
- *
- * Threads and locks: see events.h.
+ * The poller sets "sleeping", then looks at the stack; others push, then look
+ * at "sleeping". All four are sequentially consistent, so that one of the two
+ * sees the other.
  */
 #include <errno.h>
 #include <sys/epoll.h>
@@ -91,14 +89,14 @@ void fab_ev_loop_unwatch(struct fab_ev_loop *ev, int fd)
 	epoll_ctl(ev->epfd, EPOLL_CTL_DEL, fd, NULL);
 }
 
-/* ---- Waking, scheduled ----------------------------------------------------- */
+/* ---- Waking, scheduling ------------------------------------------------- */
 
 static void wake_loop(struct fab_ev_loop *ev)
 {
 	static const uint64_t one = 1;
 	ssize_t n;
 
-	/* Only one of many needs to. */
+	/* One of many wakes it. */
 	if (!atomic_load(&ev->sleeping) ||
 	    !atomic_exchange(&ev->sleeping, false))
 		return;
@@ -126,7 +124,7 @@ void fab_ev_conn_schedule(struct fab_conn *fc)
 	wake_loop(ev);
 }
 
-/* The next of those that were is_scheduled. From here on it may be is_scheduled again. */
+/* Pop one. From here on it may be scheduled again. */
 static struct fab_ev_conn *next_scheduled(struct base_stack_node **list)
 {
 	struct fab_ev_conn *c;
@@ -262,7 +260,7 @@ void fab_ev_listener_addr(const struct fab_listener *fl,
 	*addr = ((const struct fab_ev_listener *)(const void *)fl)->addr;
 }
 
-/* ---- What is retired --------------------------------------------------- */
+/* ---- Deferred freeing -------------------------------------------------- */
 
 void fab_ev_loop_retire(struct fab_ev_loop *ev, struct fab_retired *g)
 {
@@ -294,11 +292,11 @@ static int reap(struct fab_ev_loop *ev)
 		if (g->leave)
 			g->leave(g);
 		if (g->conn && atomic_load(&g->conn->is_scheduled)) {
-			/* Still on the stack of scheduled. */
+			/* It is on the stack of scheduled connections again. */
 			fab_ev_loop_retire(ev, g);
 			continue;
 		}
-		/* Whoever could not free it may retire it again. */
+		/* ->free() may retire it again. */
 		g->done = NULL;
 		g->free(g);
 		if (done) {

@@ -54,22 +54,22 @@ void fab_mr_quarantine(struct fab_mr *mr, const void *addr, size_t len)
 	struct quarantined *k = malloc(sizeof(*k));
 
 	if (!k) {
-		/* Then all of it. */
-		atomic_store(&mr->all_kept, true);
+		/* No memory for a record: quarantine all of @mr. */
+		atomic_store(&mr->all_quarantined, true);
 		return;
 	}
 	k->addr = (uintptr_t)addr;
 	k->len = len;
-	base_stack_push(&mr->kept, &k->node);
+	base_stack_push(&mr->quarantine, &k->node);
 }
 
 bool fab_mr_quarantined(const struct fab_mr *mr, const void *addr, size_t len)
 {
 	uintptr_t a = (uintptr_t)addr;
 
-	if (atomic_load_explicit(&mr->all_kept, memory_order_relaxed))
+	if (atomic_load_explicit(&mr->all_quarantined, memory_order_relaxed))
 		return true;
-	for (struct base_stack_node *n = base_stack_look(&mr->kept); n;
+	for (struct base_stack_node *n = base_stack_look(&mr->quarantine); n;
 	     n = n->next) {
 		const struct quarantined *k =
 			container_of(n, struct quarantined, node);
@@ -82,7 +82,7 @@ bool fab_mr_quarantined(const struct fab_mr *mr, const void *addr, size_t len)
 
 void fab_mr_unquarantine(struct fab_mr *mr)
 {
-	struct base_stack_node *n = base_stack_take(&mr->kept), *next;
+	struct base_stack_node *n = base_stack_take(&mr->quarantine), *next;
 
 	for (; n; n = next) {
 		next = n->next;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cm - what the connection manager reports
+ * cm_event - events of the connection manager
  *
- * Events are copied and acknowledged here; the runner acts on them. An event
- * is acknowledged before ready is called, since the runner, which that may be,
- * must be free to end the connection.
+ * Events are copied and acknowledged here; the runner acts on them. An event is
+ * acknowledged before ready is called, since the runner may end the connection
+ * in that callback.
  *
- * Threads: the poller thread.
+ * Context: the poller thread.
  */
 #include <string.h>
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * startup - connection start-up: address, route, queue pair, agreement
+ * cm_startup - connection start-up: address, route, queue pair, agreement
  *
- * The queue pair is made as late as can be, when the device is known and a
- * connection is wanted: before, Receives wait inside.
+ * The queue pair is created as late as possible, when the device is known and a
+ * connection is wanted. Until then Receives wait in c->rq.
  *
- * Threads: the runner of the connection.
+ * Context: the runner of the connection.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -36,13 +36,13 @@ static void choose_sizes(struct vb_conn *c)
 	c->rq_depth = waiting > VB_RQ_DEPTH / 2 ? 2 * waiting : VB_RQ_DEPTH;
 	c->rq_depth = MIN(c->rq_depth, c->dev->max_wr);
 	c->sq_depth = MIN(VB_SQ_DEPTH, c->dev->max_wr);
-	/* One completion for each, should all of them come at once. */
+	/* Room for the completions of all, should they come at once. */
 	c->sq_depth = MIN(c->sq_depth, c->dev->max_cqe / 4);
 	c->rq_depth = MIN(c->rq_depth, c->dev->max_cqe - c->sq_depth);
 }
 
-/* Only those that others have begun: they come in numbers, and it is the
- * acceptor that tells the other end to send again (RNR). */
+/* Passive connections only: there are many of them, and the acceptor sets the
+ * RNR timer of the other end. */
 static void join_srq(struct vb_conn *c)
 {
 	unsigned int each = vb_conn_domain(c)->fab.srq.each;
@@ -50,21 +50,21 @@ static void join_srq(struct vb_conn *c)
 	if (c->ev.active || each > c->dev->max_cqe - c->sq_depth)
 		return;
 	vb_srq_join(c);
-	/* In the completion queue there is a place for each promised. */
+	/* The completion queue has a place for each promised Receive. */
 	if (c->srq && c->rq_depth < each)
 		c->rq_depth = each;
 	if (c->srq)
 		vb_srq_promise(c, wr_count(&c->rq));
 }
 
-/* Messages for which there is no Receive are sent again soon. */
+/* Have the peer repeat messages soon for which there is no Receive. */
 static void set_rnr_timer(struct vb_conn *c)
 {
 	struct ibv_qp_attr attr = { .min_rnr_timer = VB_RNR_TIMER };
 	struct vb_poller *p = vb_conn_poller(c);
 
 	pthread_mutex_lock(&p->cm_lock);
-	/* Without it the pause is longer, no more. */
+	/* Failure only makes the pause longer. */
 	(void)ibv_modify_qp(c->id->qp, &attr, IBV_QP_MIN_RNR_TIMER);
 	pthread_mutex_unlock(&p->cm_lock);
 }
@@ -92,7 +92,7 @@ static int create_cq(struct vb_conn *c)
 	pthread_mutex_lock(&c->cq_lock);
 	c->cq = cq;
 	pthread_mutex_unlock(&c->cq_lock);
-	/* From its first event on the poller thread sees to it. */
+	/* The poller thread polls it from its first event on. */
 	rc = vb_cq_arm(c);
 	return rc > 0 ? -rc : rc;
 }
@@ -130,7 +130,7 @@ static int create_qp(struct vb_conn *c)
 		errno = 0;
 		if (!rdma_create_qp(c->id, c->dev->pd, &attr))
 			break;
-		/* Room for inline data costs places on some devices. */
+		/* On some devices inline data takes places. */
 		if (!room)
 			rc = errno ? -errno : -ENOMEM;
 		else
@@ -150,7 +150,7 @@ static int create_qp(struct vb_conn *c)
 
 /* ---- Initiator ------------------------------------------------------- */
 
-/* A device that leads there asks who has the address. */
+/* A device in that direction asks who has the address. */
 static void not_resolved(struct vb_conn *c, int rc)
 {
 	bool asked = rc == -ETIMEDOUT || rc == -EHOSTUNREACH;
@@ -227,7 +227,7 @@ static void route_known(struct vb_conn *c)
 	param.responder_resources = (uint8_t)c->ev.ird;
 	c->state = VB_ST_CONNECTING;
 	errno = 0;
-	/* From here on the peer may have to be told of an end. */
+	/* From here on the peer must be told of the end. */
 	c->connected = true;
 	if (rdma_connect(c->id, &param))
 		vb_conn_end(c, errno ? -errno : -EIO, "connect failed");
@@ -239,7 +239,7 @@ static void connect_failed(struct vb_conn *c)
 
 	switch (c->cm.failed) {
 	case RDMA_CM_EVENT_REJECTED:
-		/* An iWARP device tells an errno instead. */
+		/* An iWARP device reports an errno instead. */
 		vb_conn_end(
 			c, -ECONNREFUSED,
 			status == REJECT_NO_LISTENER ||
@@ -340,7 +340,7 @@ int vb_startup_accept(struct vb_conn *c, const struct fab_conn_params *params)
 	vb_conn_timer_set(c, VB_TIMER_STARTUP);
 	errno = 0;
 	if (rdma_accept(c->id, &param))
-		/* The peer may have gone meanwhile: as any other end. */
+		/* Perhaps the peer has gone: an end like any other. */
 		vb_conn_end(c, errno ? -errno : -EIO, "accept failed");
 	else if (c->srq)
 		set_rnr_timer(c);
@@ -349,7 +349,7 @@ int vb_startup_accept(struct vb_conn *c, const struct fab_conn_params *params)
 
 void vb_reject(struct fab_conn *fc, const void *priv, size_t priv_len)
 {
-	/* What a refusal can carry on InfiniBand. */
+	/* What a rejection carries on InfiniBand. */
 	static const size_t most = 148;
 	struct vb_conn *c = vb_conn(fc);
 

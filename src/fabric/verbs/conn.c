@@ -2,27 +2,28 @@
 /*
  * conn - life of a connection: creation, polling, the end
  *
- * The end, whatever brings it, goes through vb_conn_end(). The queue pair is
- * put into its error state, what has completed is collected, and then the pair
- * is destroyed: after that the device touches no memory of this connection, and
- * what has no completion is flushed here. So it does not matter how a device
- * flushes: some give no completion to what is posted after the error. Of shared
- * Receives others get new ones for what it has taken: no event would tell them
- * that they lack.
+ * Every end goes through vb_conn_end(). The queue pair enters its error state,
+ * completions are drained, and the pair is destroyed: after that the device
+ * touches no memory of this connection, and what has no completion is flushed
+ * here. So it does not matter how a device flushes; some complete nothing that
+ * is posted after the error. The shared Receives that it has consumed are
+ * replaced at once, since no event would tell the other connections that they
+ * lack some.
  *
- * A pair that cannot be destroyed is the device's for good, and so is all that
- * was posted to it: that memory is never used for anything else, nor are the
- * queue and the connection freed, which events of the pair name.
+ * If a pair cannot be destroyed, all that was posted to it stays in quarantine,
+ * and the completion queue and the connection, which its events name, are not
+ * freed.
  *
- * An end in order comes before that: what is posted goes out and is confirmed,
- * then the peer is told, and its answer awaited for a second.
+ * An orderly close comes first: posted work is sent and confirmed, then the
+ * peer is told, and its answer awaited for a second.
  *
- * A peer that vanishes without a word is found out by a probe after 20 s of
- * silence: an RDMA operation of no octets, which its adapter answers. A failed
- * probe, or none answered within the next 20 s, ends the connection. siw needs
- * one for a first message that it has overlooked (first_message_tick()).
+ * A peer that vanishes is found by a probe after 20 s of silence: an empty RDMA
+ * operation, which its adapter answers. A probe that fails, or is not answered
+ * within the next 20 s, ends the connection. siw needs a probe for a first
+ * message that it has overlooked (first_message_tick()).
  *
- * Threads: the runner of the connection; what is retired, the poller thread.
+ * Context: the runner of the connection; vb_conn_leave() and vb_conn_retired():
+ * the poller thread.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -51,7 +52,7 @@ static void vb_conn_expired(struct base_timer *t, unsigned int kind)
 
 /* ---- Making and freeing ---------------------------------------------- */
 
-/* 0 or an errno. rdma_destroy_qp() would keep that to itself. */
+/* Returns 0 or an errno, which rdma_destroy_qp() would not. */
 static int destroy_qp(struct vb_conn *c)
 {
 	struct vb_poller *p = vb_conn_poller(c);
@@ -69,9 +70,9 @@ static int destroy_qp(struct vb_conn *c)
 }
 
 /*
- * Give back what devices have of it, after which no event of theirs comes to it;
- * may be called again. False: the device does not let go of the queue pair, or of
- * the completion queue, whose events name the connection.
+ * Release what devices have of it, so that no event names it any more. May be
+ * called again. Returns false if the device cannot destroy the queue pair or
+ * the completion queue.
  */
 static bool vb_conn_release(struct vb_conn *c)
 {
@@ -119,7 +120,7 @@ static void vb_conn_leave(struct fab_retired *g)
 	struct vb_conn *c = container_of(g, struct vb_conn, ev.retired);
 	struct vb_poller *p = vb_conn_poller(c);
 
-	/* From here on no device can kick it. */
+	/* From here on no device event schedules it. */
 	pthread_mutex_lock(&p->lock);
 	if (c->listed)
 		TAILQ_REMOVE(&p->conns, c, link);
@@ -168,7 +169,7 @@ int vb_conn_alloc(struct vb_poller *p, fab_ready_fn ready, void *user,
 	c->ev.retired.leave = vb_conn_leave;
 	c->ev.retired.free = vb_conn_retired;
 	c->src.event = vb_cm_conn_event;
-	/* Events of devices are for all that are listed. */
+	/* Device events go to all listed connections. */
 	fab_ev_conn_set_ready(&c->ev.fab, ready, user);
 	pthread_mutex_init(&c->cq_lock, NULL);
 	pthread_mutex_lock(&p->lock);
@@ -195,13 +196,13 @@ int vb_conn_create(struct fab_poller *p, fab_ready_fn ready, void *user,
 
 /* ---- Completions ----------------------------------------------------- */
 
-/* In the order established, work, handles that are closed, the end. */
+/* In this order: established, work, closed handles, the end. */
 static int vb_take_completions(struct vb_conn *c, struct fab_wc *wc, int n)
 {
 	void *user;
 	int got = 0;
 
-	/* The peer's first messages may be there before its confirmation. */
+	/* The peer's first messages may come before its confirmation. */
 	if (c->state != VB_ST_ACCEPTED)
 		got = fab_completions_take(&c->ev.done, wc, n);
 	while (got < n && vb_window_closed(c, &user))
@@ -214,14 +215,13 @@ static int vb_take_completions(struct vb_conn *c, struct fab_wc *wc, int n)
 
 /* ---- The end --------------------------------------------------------- */
 
-/* What has completed. */
 static void drain_cq(struct vb_conn *c)
 {
 	while (c->cq && vb_cq_progress(c, BASE_TURN))
 		;
 }
 
-/* It is to end: nothing is the device's any more, and all work is given back. */
+/* The end: destroy the queue pair, return all work. */
 static void vb_conn_finish(struct vb_conn *c)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
@@ -236,16 +236,16 @@ static void vb_conn_finish(struct vb_conn *c)
 		ibv_modify_qp(c->id->qp, &attr, IBV_QP_STATE);
 	pthread_mutex_unlock(&p->cm_lock);
 	drain_cq(c);
-	/* If work has failed, that is why, and not what followed from it. */
+	/* Failed work is the cause, the rest its consequence. */
 	if (c->broke) {
 		c->ev.done.error = c->broke;
 		c->ev.done.reason = c->broke_reason;
 	}
 	if (c->connected)
 		rdma_disconnect(c->id);
-	/* Before the pair, to which they are bound. */
+	/* Before the pair to which they are bound. */
 	vb_windows_close(c);
-	/* All of it before the pair is destroyed, nothing after. */
+	/* All before the pair is destroyed, none after. */
 	drain_cq(c);
 	vb_cq_detach(c);
 	drain_cq(c);
@@ -258,18 +258,18 @@ static void vb_conn_finish(struct vb_conn *c)
 			"verbs: %s: a queue pair cannot be destroyed (%s); the "
 			"memory of its connection is lost",
 			c->dev->name, strerror(stuck));
-	/* It may have taken along one Receive, of a message that was not there
-	 * as a whole; if completions were lost, more. */
+	/* The pair may have taken a Receive along, for a message that did not
+	 * arrive wholly; if completions were lost, more. */
 	if (c->srq && c->connected)
 		vb_srq_lost(c, c->incomplete ? VB_BATCH : 1);
 	vb_cq_flush(c, stuck);
 	c->ev.done.ended = true;
-	/* Which cannot be helped if there is no memory for it. */
+	/* Without memory the next connection tries again. */
 	if (c->srq && !atomic_load(&c->dev->gone))
 		(void)vb_srq_fill(c);
 }
 
-/* Orderly end from this side: once all is sent and confirmed. */
+/* Orderly close: once all is sent and confirmed. */
 static void vb_closing_progress(struct vb_conn *c)
 {
 	if (c->state != VB_ST_CLOSING || c->sq.head || c->reads.head)
@@ -324,7 +324,6 @@ void vb_disconnect(struct fab_conn *fc, bool abort)
 
 /* ---- Progress -------------------------------------------------------- */
 
-/* Time to look whether the peer is still there. */
 static void keepalive_tick(struct vb_conn *c)
 {
 	if (c->heard != c->heard_last) {
@@ -339,9 +338,9 @@ static void keepalive_tick(struct vb_conn *c)
 		vb_conn_timer_set(c, VB_TIMER_KEEPALIVE);
 }
 
-/* siw sends the MPA reply before it takes the socket over for the queue pair.
- * What the peer sends in between lies there until more comes: the answer to a
- * probe is such. */
+/* siw sends the MPA reply before it hands the socket to the queue pair. What
+ * the peer sends in between is not seen until more comes, such as the answer to
+ * a probe. */
 static void first_message_tick(struct vb_conn *c)
 {
 	if (!c->heard)
@@ -351,11 +350,11 @@ static void first_message_tick(struct vb_conn *c)
 
 static void open_events(struct vb_conn *c, unsigned int ev)
 {
-	/* What waits is posted behind this, which may start it again. */
+	/* Waiting work is posted after this, which may set it again. */
 	if ((ev & VB_EV_SHORT) && c->state == VB_ST_OPEN)
 		vb_conn_timer_set(c, c->heard ? VB_TIMER_KEEPALIVE :
 						VB_TIMER_FIRST);
-	/* Perhaps since its completion queue ran over. */
+	/* The completion queue may have overflowed before. */
 	if (ev & VB_EV_QP)
 		c->incomplete = true;
 	if (ev & VB_EV_RULE)
@@ -377,7 +376,7 @@ static void open_events(struct vb_conn *c, unsigned int ev)
 	else if ((ev & VB_EV_FIRST) && c->state == VB_ST_OPEN)
 		first_message_tick(c);
 	else if ((ev & (VB_EV_PROBE | VB_EV_FAIL)) && c->state == VB_ST_OPEN)
-		/* The second: the peer's hardware address has changed. */
+		/* FAIL: the peer's hardware address has changed. */
 		vb_post_probe(c);
 }
 
@@ -389,7 +388,7 @@ static void vb_take_events(struct vb_conn *c)
 		return;
 	if (c->state == VB_ST_REQUESTED || c->state == VB_ST_REJECTED ||
 	    c->state == VB_ST_DEAD) {
-		/* Accepting will fail. */
+		/* fab_accept() will fail. */
 		return;
 	}
 	if ((ev & VB_EV_GONE) && c->dev && atomic_load(&c->dev->gone)) {
@@ -431,7 +430,7 @@ static bool vb_advance(struct vb_conn *c)
 	return n > 0;
 }
 
-/* Returns whether there is certainly more to do at once. */
+/* Returns true if there is certainly more to do at once. */
 static bool vb_progress(struct vb_conn *c)
 {
 	bool more = vb_advance(c);
@@ -445,16 +444,16 @@ int vb_poll(struct fab_conn *fc, struct fab_wc *wc, int n)
 	struct vb_conn *c = vb_conn(fc);
 	int got = vb_take_completions(c, wc, n);
 
-	/* What the device has completed may be nothing to tell of. */
+	/* Not every completion of the device is one of ours. */
 	while (got < n && vb_progress(c) && !c->ev.done.work.head &&
 	       !c->closed_windows)
 		;
 	return got + vb_take_completions(c, wc + got, n - got);
 }
 
-/* ---- What may find that it has to end --------------------------------- */
+/* ---- Operations that may find that the connection has to end ----------- */
 
-/* The runner polls for the rest. */
+/* The runner polls for DISCONNECTED. */
 static void finish_and_schedule(struct vb_conn *c)
 {
 	if (c->state != VB_ST_ENDING)
@@ -478,7 +477,7 @@ int vb_accept(struct fab_conn *fc, const struct fab_conn_params *params)
 	struct vb_conn *c = vb_conn(fc);
 	int rc = vb_startup_accept(c, params);
 
-	/* After an error nothing follows. */
+	/* After an error no event follows. */
 	if (rc)
 		vb_conn_finish(c);
 	else
@@ -510,6 +509,6 @@ bool vb_unexpose(struct fab_conn *fc, uint32_t handle, void *user)
 	bool closed = vb_window_close(c, handle, user);
 
 	finish_and_schedule(c);
-	/* The end has closed all, or kept its memory. */
+	/* The end has closed all handles, or quarantined their memory. */
 	return closed || c->state == VB_ST_DEAD;
 }

@@ -63,7 +63,7 @@ void vb_conn_timer_set(struct vb_conn *c, enum vb_timer_kind kind)
 void vb_conn_retry_later(struct vb_conn *c)
 {
 	atomic_fetch_add(&c->ev.fab.poller->dom->shortages, 1);
-	/* The peer is looked after again when that is over. */
+	/* Keepalive resumes when the shortage is over. */
 	if (c->state == VB_ST_OPEN)
 		vb_conn_timer_set(c, VB_TIMER_SHORT);
 }

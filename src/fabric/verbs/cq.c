@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cq - what the device has completed
+ * cq - completions of the device
  *
  * A completion of the send queue names its slot by number. All requests before
- * it are done as well, except Reads: those give completions of their own, and
- * iWARP devices let later requests pass them. A completion that names a slot
- * not outstanding is a fault of the device and ends the connection; nothing is
- * ever handed back twice.
+ * it are complete too, except Reads, which have completions of their own and
+ * may be passed by later requests on iWARP. A completion of a slot that is not
+ * outstanding is a fault of the device and ends the connection; nothing is ever
+ * returned twice.
  *
- * A completed Receive is a message only if a Send has completed it. An RDMA
- * Write with Immediate does so as well, and brings the length of what it wrote
- * elsewhere; RPC-over-RDMA uses neither that nor Send with Immediate.
+ * Only a Send makes a message of a Receive. An RDMA Write with Immediate
+ * consumes one too; RPC-over-RDMA uses neither that nor Send with Immediate.
  *
- * Threads: the runner of the connection.
+ * Context: the runner of the connection.
  */
 #include <errno.h>
 #include <string.h>
@@ -59,7 +58,7 @@ static const struct wc_error *wc_error_of(enum ibv_wc_status status)
 	return &other;
 }
 
-/* One that failed; flushing follows and tells nothing. */
+/* Keep the first reason. The flushes that follow say nothing. */
 static enum fab_status wc_failure(struct vb_conn *c, const struct ibv_wc *wc)
 {
 	enum ibv_wc_status status = wc->status;
@@ -67,7 +66,7 @@ static enum fab_status wc_failure(struct vb_conn *c, const struct ibv_wc *wc)
 
 	if (status == IBV_WC_WR_FLUSH_ERR)
 		return FAB_FLUSHED;
-	/* What rxe says of a Receive that is too short. */
+	/* rxe reports a Receive that is too short like this. */
 	if (status == IBV_WC_LOC_QP_OP_ERR && (wc->wr_id & VB_RECV_ID))
 		status = IBV_WC_LOC_LEN_ERR;
 	m = wc_error_of(status);
@@ -130,7 +129,7 @@ static void send_failed(struct vb_conn *c, uint64_t seq, enum fab_status status)
 		return;
 	if (wr->priv[WR_KIND] == KIND_USER)
 		fab_complete(&c->ev.done, wr, status);
-	/* The rest of a Read in parts has no more to tell. */
+	/* The other parts of a Read have nothing to add. */
 	for (uint64_t s = seq + 1; s < c->sq_head; s++)
 		if (c->slot[s % c->sq_depth].wr == wr)
 			c->slot[s % c->sq_depth].wr = NULL;
@@ -142,7 +141,7 @@ static void send_completed(struct vb_conn *c, const struct ibv_wc *wc)
 
 	if (seq < c->sq_tail || seq >= c->sq_head ||
 	    c->slot[seq % c->sq_depth].done) {
-		/* siw flushes a Read whose answer has just come once more. */
+		/* siw flushes a Read again whose answer has just come. */
 		if (wc->status == IBV_WC_WR_FLUSH_ERR)
 			return;
 		vb_conn_fail(c, -EIO, "the device completed a request twice");
@@ -173,7 +172,7 @@ static void free_memory(struct vb_conn *c, void *memory)
 		share->free(share->ctx, memory);
 }
 
-/* A Receive that no message is in. */
+/* No message is in this Receive. */
 static void recv_failed(struct vb_conn *c, struct fab_wr *wr,
 			enum fab_status status)
 {
@@ -182,7 +181,7 @@ static void recv_failed(struct vb_conn *c, struct fab_wr *wr,
 	fab_complete(&c->ev.done, wr, status);
 }
 
-/* Has a message come into it, and is it as long as it can be at most? */
+/* Did a Send complete it, of no more octets than it has? */
 static bool is_message(struct vb_conn *c, const struct fab_wr *wr,
 		       const struct ibv_wc *wc)
 {
@@ -217,7 +216,7 @@ static void recv_succeeded(struct vb_conn *c, struct fab_wr *wr,
 		vb_window_invalidated(c, *inv);
 }
 
-/* One of the shared queue: whose Receive it was is decided only here. */
+/* Whose Receive it is, is decided here. */
 static void srq_recv_completed(struct vb_conn *c, const struct ibv_wc *wc)
 {
 	void *memory = vb_srq_take(c, wc->wr_id);
@@ -233,7 +232,7 @@ static void srq_recv_completed(struct vb_conn *c, const struct ibv_wc *wc)
 	} else if (!wr) {
 		vb_conn_fail(c, -EPROTO, "message without a Receive");
 	}
-	/* What is flushed has taken nobody's. */
+	/* A flushed one belongs to no connection. */
 	if (!wr || status == FAB_FLUSHED) {
 		free_memory(c, memory);
 		return;
@@ -299,12 +298,12 @@ unsigned int vb_cq_progress(struct vb_conn *c, unsigned int budget)
 	return total;
 }
 
-/* The device may still use it. */
+/* The device may still write there. */
 static void quarantine_wr(struct vb_conn *c, struct fab_wr *wr)
 {
 	const struct fab_srq_params *share = &vb_conn_domain(c)->fab.srq;
 
-	/* Shared memory of its own is simply not given back. */
+	/* Shared memory is simply not freed. */
 	if (wr->op == FAB_RECV && share->alloc) {
 		wr->priv[WR_MEMORY] = 0;
 		return;

@@ -1,22 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * watch - completion queues that are looked at, and those that tell
+ * cq_poll - polling completion queues, or waiting for their events
  *
- * To be told of a completion costs: a request for it, an event, two reads of
- * the channel, and with rxe and siw the request is a system call as well. To
- * look costs next to nothing. So a connection that has had an event is polled:
- * fab_poller_run() idle_polls at its completion queue, for as long as it is called
- * without a time to wait (the upper layer is polling busily) and something
- * comes. Before it waits it asks for events of all that are polled, and idle_polls
- * once more, for what came in between makes none.
+ * An event costs a request, the event itself and two reads of the channel; with
+ * rxe and siw the request is a system call too. Polling costs next to nothing.
+ * So after an event the completion queue is polled by fab_poller_run(), as long
+ * as that is called without a time to wait (the upper layer is polling busily)
+ * and completions come. Before it waits, it requests events for all polled
+ * queues, and polls once more for what came in between.
  *
- * Looking takes completions out of the queue. They lie in the connection until
- * its runner takes them. The queue is not looked into once its queue pair may
- * be no more: what is left there may name it, and libraries (qedr's) follow
- * that.
+ * Completions that were polled stay in the connection until its runner takes
+ * them. The queue is not polled once its queue pair may have been destroyed:
+ * what is left there may name it, and libraries (qedr's) follow that.
  *
- * Threads: see vb.h. Locks: the connection's cq_lock, alone, for the queue and
- * what lies in the connection; the poller's for its channels.
+ * Context: see vb.h. Locks: the connection's cq_lock, alone, for the queue and
+ * what was polled; the poller's for its channels.
  */
 #include <errno.h>
 #include <string.h>
@@ -25,10 +23,10 @@
 
 #include "vb.h"
 
-/* So often is a queue looked at in vain before its events are asked for. */
+/* Polls in vain before events are requested. */
 #define MAX_IDLE_POLLS 256u
 
-/* ---- Those that tell ---------------------------------------------------- */
+/* ---- Events --------------------------------------------------------------- */
 
 int vb_cq_arm(struct vb_conn *c)
 {
@@ -86,7 +84,7 @@ static int channel_event(struct fab_ev_loop *events_of, struct fab_source *src,
 		vb_cq_disarm(c);
 		poll_add(p, c);
 		calls += fab_ev_conn_ready(&c->ev);
-		/* Then there is nothing to be read any more. */
+		/* No other queue of this channel makes an event. */
 		if (!atomic_load(&ch->armed))
 			break;
 	}
@@ -120,14 +118,14 @@ int vb_cq_channel(struct vb_poller *p, struct vb_device *dev,
 	return rc;
 }
 
-/* ---- Those that are looked at ------------------------------------------- */
+/* ---- Polling -------------------------------------------------------------- */
 
-/* Is there something that the runner has not been called for? */
+/* Returns true if the runner has to be called. */
 static bool poll_one(struct vb_conn *c)
 {
 	int n = 0;
 
-	/* If it is in there now it may have looked already. */
+	/* The runner is there now, and may have polled already. */
 	if (pthread_mutex_trylock(&c->cq_lock))
 		return true;
 	if (!c->nfound && !c->cq_broken && !c->cq_detached) {

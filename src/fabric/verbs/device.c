@@ -1,17 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * device - RDMA devices in use, and what happens to them
+ * device - RDMA devices in use: adding, removal, events
  *
- * A device is made ready when the first connection is bound to it. One that
- * is removed is retired when its last connection is freed and all pollers have
- * let go of it: the drivers of some, such as rxe, wait with its removal until
- * nobody has it open, librdmacm included (let_go.c). One that comes back is
- * another device.
+ * A device is added with its first connection. A removed one is retired when
+ * its last connection is freed and all pollers have left it. One that returns
+ * is another device.
  *
- * Threads: any; adding and retiring one is done under the domain's lock,
- * finding one needs none. Every poller listens to every device's asynchronous
- * events; each event reaches one of them. It is acknowledged only after use:
- * until then its queue pair, and so the connection, cannot go away.
+ * Some drivers, such as rxe's, block a removal until nobody has the device
+ * open. librdmacm (as of 44) opens each device that an id has an address of,
+ * and does not close it on removal. So the files of a removed device are closed
+ * here; librdmacm's protection domain, some octets in the driver's library, is
+ * lost.
+ *
+ * Only ids are told of a removal, and a listener on any address has no device.
+ * So each device in use has an id of its own ("hold"), which also keeps
+ * librdmacm from closing it too early.
+ *
+ * Context: any thread. Adding and retiring take the domain's lock, looking up
+ * takes none. Every poller listens to every device's asynchronous events; each
+ * event reaches one of them. It is acknowledged after use: until then its queue
+ * pair, and so the connection, is not destroyed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,10 +36,9 @@
 #include "vb.h"
 
 /*
- * Queues of siw are mapped at offsets that its kernel part hands out, first
- * fit from 0; one of those, a page like any other, is what its library takes
- * for "no offset". Whatever is put there cannot be created. So a completion
- * queue that nobody uses lies over it, 1 MiB for as long as the device is used.
+ * siw maps queues at offsets that its kernel part assigns, first fit from 0.
+ * Its library takes one of these offsets for "none", and cannot create a queue
+ * there. So an unused completion queue covers it: 1 MiB per device in use.
  */
 static void siw_filler_create(struct vb_device *dev)
 {
@@ -91,7 +98,6 @@ static bool hold_bind(struct vb_device *dev, struct rdma_cm_id *id)
 	       dev->hold->verbs == dev->ctx;
 }
 
-/* Poller thread. */
 static int hold_event(struct fab_ev_loop *events_of, struct fab_source *src,
 		      uint32_t events)
 {
@@ -113,7 +119,7 @@ static void hold_open(struct vb_device *dev, struct rdma_cm_id *id)
 {
 	dev->hold_src.event = hold_event;
 	dev->hold_channel = rdma_create_event_channel();
-	/* Then nothing is held, which harms only at its removal. */
+	/* Without a hold only the removal suffers. */
 	if (dev->hold_channel && !hold_bind(dev, id))
 		hold_close(dev);
 }
@@ -241,7 +247,7 @@ struct vb_device *vb_device_get(struct vb_domain *d, struct rdma_cm_id *id,
 	}
 	if (!dev)
 		return NULL;
-	/* In this order: who retires it looks at both in the other. */
+	/* In this order: retiring reads both in the other. */
 	atomic_fetch_add(&dev->conns, 1);
 	if (!atomic_load(&dev->gone))
 		return dev;
@@ -278,7 +284,7 @@ void vb_device_lost(struct vb_domain *d, struct ibv_context *ctx)
 		return;
 	pthread_mutex_lock(&d->lock);
 	dev = find_device(d, ctx);
-	/* No connection ever came by it, or all that is done. */
+	/* It never had a connection, or has none any more. */
 	if (!dev)
 		close_files(ctx);
 	pthread_mutex_unlock(&d->lock);
@@ -358,7 +364,7 @@ void vb_device_reclaim(struct vb_poller *p)
 
 /* ---- Asynchronous events --------------------------------------------- */
 
-/* Tell all connections of the device. */
+/* Notify all connections of the device. */
 static void notify_all(struct vb_device *dev, unsigned int ev)
 {
 	struct vb_domain *d = dev->dom;
@@ -369,8 +375,8 @@ static void notify_all(struct vb_device *dev, unsigned int ev)
 	TAILQ_FOREACH(p, &d->pollers, link)
 	{
 		pthread_mutex_lock(&p->lock);
-		/* Which device it is on only its runner knows: the runner
-		 * sorts out those it does not concern. */
+		/* Only its runner knows its device, and ignores events of
+		 * others. */
 		TAILQ_FOREACH(c, &p->conns, link)
 		{
 			atomic_fetch_or(&c->ev.events, ev);
@@ -381,7 +387,7 @@ static void notify_all(struct vb_device *dev, unsigned int ev)
 	pthread_mutex_unlock(&d->lock);
 }
 
-/* The connection may be of another poller: only kick it. */
+/* It may belong to another poller: only schedule it. */
 static void notify_conn(struct vb_conn *c, unsigned int ev)
 {
 	atomic_fetch_or(&c->ev.events, ev);
@@ -408,13 +414,13 @@ static void dispatch_async_event(struct vb_device *dev,
 		break;
 	case IBV_EVENT_SRQ_LIMIT_REACHED:
 	case IBV_EVENT_SRQ_ERR:
-		/* Whoever runs next fills it, or ends with it. */
+		/* Whichever connection runs next refills it, or ends. */
 		vb_srq_event(ev->element.srq->srq_context, ev->event_type);
 		notify_all(dev, VB_EV_SRQ);
 		break;
 	case IBV_EVENT_COMM_EST:
-		/* The peer has sent something before its confirmation was
-		 * here, or that was lost: the connection stands. */
+		/* The peer's first message has overtaken its confirmation, or
+		 * that was lost. */
 		c = ev->element.qp->qp_context;
 		rdma_notify(c->id, IBV_EVENT_COMM_EST);
 		break;
@@ -426,8 +432,8 @@ static void dispatch_async_event(struct vb_device *dev,
 		notify_all(dev, VB_EV_GONE);
 		break;
 	case IBV_EVENT_PORT_ERR:
-		/* Links come back: only those connections end whose peer
-		 * cannot be reached in time. */
+		/* Links come back: only connections whose peer cannot be
+		 * reached in time end. */
 		fab_domain_log(&d->fab, 4, "verbs: %s: port %d is down",
 			       dev->name, ev->element.port_num);
 		notify_all(dev, VB_EV_PROBE);
@@ -456,9 +462,9 @@ int vb_device_event(struct fab_ev_loop *events_of, struct fab_source *src,
 				if (!(events & (EPOLLERR | EPOLLHUP)))
 					break;
 			}
-			/* The device is no more; its channel would be ready
-			 * for ever. Its connections hear of it by the
-			 * connection manager. */
+			/* The device is gone, and its channel would be ready
+			 * for ever. Connections are told by the connection
+			 * manager. */
 			fab_ev_loop_unwatch(events_of, ctx->async_fd);
 			break;
 		}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * device_caps - what a device can do, and what it only claims to
+ * device_caps - what a device can do, and what it only claims
  *
  * Context: any thread.
  */
@@ -9,24 +9,23 @@
 #include "device.h"
 
 /*
- * Linux' siw. It takes local rights as enough for the sink of a Read; has no
- * inline data with invalidation, and would never go on after such a request;
- * and wants one element, of no octets, for a Receive or a Read of nothing. It
- * does not ask, as of 6.1, for the right to remote reading before it answers a
- * Read: a peer that guesses a key, one of 2^24 and one attempt a connection,
- * can read what is registered. That is said in the log.
+ * Linux' siw. Local rights suffice for the sink of a Read. Sends with
+ * invalidation have no inline data, or it hangs. A Receive or Read of nothing
+ * needs one element, of no octets. As of 6.1 it does not check the right to
+ * remote reading before it answers a Read: a peer that guesses a key (one of
+ * 2^24, one attempt per connection) can read what is registered. The log says
+ * that.
  */
 #define VENDOR_SIW 0x626d74u
 /*
- * Linux' rxe. Its windows, as of 6.1, grant all of the registration they are
- * bound to, and its kernel part crashes when a peer invalidates one that is
- * not bound: no peer may ever be near one. And of a message that invalidates
- * it tells by the kernel's flag, which is not that of the library.
+ * Linux' rxe. As of 6.1, its windows grant all of the registration they are
+ * bound to, and its kernel part crashes when a peer invalidates one that is not
+ * bound: no peer may ever reach one. It reports invalidation by the kernel's
+ * flag, which is not the library's.
  */
 #define VENDOR_RXE 0xffffffu
 
-/* What the device can do, says its driver in the kernel; the library of some
- * (bnxt_re) cannot. */
+/* The driver claims windows; the library of some (bnxt_re) has none. */
 static bool allocates_window(struct ibv_context *ctx)
 {
 	struct ibv_pd *pd = ibv_alloc_pd(ctx);
@@ -50,7 +49,7 @@ static bool has_windows(const struct vb_domain *d, struct ibv_context *ctx,
 	       allocates_window(ctx);
 }
 
-/* Likewise; but only a connection could try. These libraries can. */
+/* Likewise, but only a connection could try. These libraries can. */
 static bool sends_inv(const struct ibv_device_attr *a)
 {
 	static const uint32_t vendors[] = {
@@ -100,8 +99,7 @@ int vb_device_limits(const struct vb_domain *d, struct ibv_context *ctx,
 	return 0;
 }
 
-/* One below the limits that were told when the domain was opened cannot be
- * used: it was plugged in later. */
+/* A device that was plugged in later must not lower the domain's limits. */
 bool vb_device_meets_limits(struct vb_domain *d, struct ibv_context *ctx)
 {
 	const struct fab_limits *now = &d->fab.limits;
@@ -120,10 +118,10 @@ void vb_device_read_caps(struct vb_device *dev, const struct ibv_device_attr *a)
 	dev->out_depth = depth_of(a->max_qp_init_rd_atom);
 	dev->in_depth = depth_of(a->max_qp_rd_atom);
 	dev->iwarp = dev->ctx->device->transport_type == IBV_TRANSPORT_IWARP;
-	/* Why not on iWARP: srq.c. */
+	/* Not on iWARP, see srq.c. */
 	if (!dev->iwarp && a->max_srq > 0 && a->max_srq_wr > 0)
 		dev->max_srq_wr = (unsigned int)a->max_srq_wr;
-	/* If all have them, so has this one: good_enough(). */
+	/* Any device without them does not meet the limits. */
 	dev->windows = dev->dom->fab.limits.caps & FAB_CAP_EXPOSE;
 	dev->siw = dev->iwarp && a->vendor_id == VENDOR_SIW;
 	dev->sink_rights = dev->iwarp && !dev->siw;

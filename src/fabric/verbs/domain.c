@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * domain - settings and limits, registration, the table of operations
+ * domain - settings and limits, the table of operations
  *
- * Memory is registered with every device in use, for local use alone; a device
- * that is met later registers what there is then (device.c).
- *
- * Threads: any. The domain's lock guards the list of registrations.
+ * Context: any thread.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -20,8 +17,6 @@
 
 #define DEFAULT_STARTUP_MS 10000u
 #define DEFAULT_DEPTH 16u
-
-/* ---- Life ------------------------------------------------------------ */
 
 static void vb_domain_close(struct fab_domain *fd)
 {
@@ -46,7 +41,7 @@ static int query_limits(struct vb_domain *d)
 		.max_read_depth = d->depth,
 		.max_message = VB_MAX_MESSAGE,
 	};
-	/* By rdma_get_devices() each would stay open (let_go.c). */
+	/* rdma_get_devices() would keep them open (device.c). */
 	list = ibv_get_device_list(NULL);
 	for (int i = 0; list && list[i]; i++) {
 		struct ibv_context *ctx = ibv_open_device(list[i]);

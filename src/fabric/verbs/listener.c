@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * listener - hearing requests for connections
+ * listener - requests for connections
  *
- * The connection manager hands over a request with its private data. Connections
- * that were accepted and not confirmed are half open until their time to start
- * is over; of those the layers above bound how many there are, by the peer's
- * address and altogether, as of all others. What comes faster than its pace
- * (pace.h) is rejected rather than kept, for the connection manager keeps as much
- * of a request that waits as of a connection; who is rejected comes again later.
- * What the layers above do not hear of has failed to start: it is counted once,
- * and they count the others. A listener whose device or address has gone tries
- * every second to come back, until it is closed.
+ * The connection manager delivers a request with its private data. The upper
+ * layer limits the connections that are accepted and not confirmed, like all
+ * others. Requests beyond the pace (pace.h) are rejected rather than kept,
+ * since the connection manager keeps as much of a waiting request as of a
+ * connection; the peer tries again later. A request that ends before the
+ * callback is counted as a failed start, once. A listener whose device or
+ * address has gone tries every second to come back.
  *
- * Threads: the poller thread, but vb_listen() and vb_listener_close() any. The
- * listener's lock is held over the request callback, so that closing waits
- * for it; not while its rdma_cm_id is destroyed, which in turn waits for the
- * poller thread to be done with its events.
+ * Context: the poller thread; vb_listen() and vb_listener_close(): any thread.
+ * The listener's lock is held over the request callback, so that closing waits
+ * for it. It is not held while the rdma_cm_id is destroyed, which waits for the
+ * poller thread to acknowledge its events.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -155,8 +153,8 @@ static bool device_has_addr(const struct sockaddr *addr)
 
 bool vb_owns(const struct sockaddr *addr)
 {
-	/* Without a device librdmacm would complain; without a port that is
-	 * up nobody comes by it. */
+	/* librdmacm complains without a device; without a port that is up
+	 * nobody can connect. */
 	return any_port_is_up() && device_has_addr(addr);
 }
 
@@ -169,19 +167,19 @@ bool vb_listener_up(struct fab_listener *fl)
 
 	pthread_mutex_lock(&l->ev.lock);
 	addr = l->ev.addr;
-	/* While it is locked nobody destroys the id, and with it the device. */
+	/* The lock keeps the id, and with it the device. */
 	if (l->id && l->id->verbs)
 		up = !ibv_query_port(l->id->verbs, l->id->port_num, &port) &&
 		     port.state == IBV_PORT_ACTIVE;
 	pthread_mutex_unlock(&l->ev.lock);
-	/* Of any address it belongs to no device, and hears of no removal; of one, it does not
-	 * hear if only the address goes. */
+	/* Bound to any address it has no device and is told of no removal;
+	 * bound to one, it is not told when only the address goes. */
 	return base_addr_is_any(&addr) ?
 		       any_port_is_up() :
 		       up && device_has_addr((struct sockaddr *)&addr);
 }
 
-/* The rdma_cm_id, for its destruction without the lock. */
+/* Returns the id, to be destroyed without the lock. */
 static struct rdma_cm_id *listener_take_id(struct vb_listener *l, bool closed)
 {
 	struct rdma_cm_id *id;
@@ -202,12 +200,12 @@ void vb_listener_close(struct fab_listener *fl)
 
 	if (id)
 		rdma_destroy_id(id);
-	/* It is closed: nobody arms it any more. */
+	/* It is closed: nobody sets it any more. */
 	base_timer_stop(&p->ev.fab.timers, &l->ev.timer);
 	fab_ev_loop_retire(&p->ev, &l->ev.retired);
 }
 
-/* Lock held. Try after a while, unless it is closed meanwhile. */
+/* Lock held. */
 static void reopen_later(struct vb_listener *l)
 {
 	if (!l->ev.closed)
@@ -248,7 +246,7 @@ static void listener_reopen(struct base_timer *t, unsigned int unused)
 		fab_domain_log(p->ev.fab.dom, 5, "verbs: a listener is back");
 }
 
-/* Lock held. Is it the turn of a request from there? */
+/* Lock held. Returns true, and counts it, if a request from @peer is in time. */
 static bool pace_admits(struct vb_listener *l, const struct sockaddr *peer)
 {
 	struct in6_addr host = base_addr_host(peer);
@@ -261,7 +259,7 @@ static bool pace_admits(struct vb_listener *l, const struct sockaddr *peer)
 	return true;
 }
 
-/* Make a connection of the request; 0 or -errno. */
+/* Returns 0 or -errno. */
 static int request_to_conn(struct vb_listener *l, struct rdma_cm_event *ev,
 			   struct vb_conn **out)
 {
@@ -290,7 +288,7 @@ static int request_to_conn(struct vb_listener *l, struct rdma_cm_event *ev,
 	return 0;
 }
 
-/* The layers above have not heard of it. */
+/* The upper layer has not heard of it. */
 static void reject_request(struct vb_listener *l, struct rdma_cm_event *ev,
 			   int level, const char *why)
 {
@@ -316,7 +314,7 @@ static int listener_request(struct vb_listener *l, struct rdma_cm_event *ev)
 
 	pthread_mutex_lock(&l->ev.lock);
 	if (l->ev.closed || l->id != ev->listen_id) {
-		/* An id that is already lost belongs to requests of the past. */
+		/* The request came through an id that is lost. */
 		why = "the listener has ended";
 	} else if (!pace_admits(l, rdma_get_peer_addr(ev->id))) {
 		why = "too many connections at once";

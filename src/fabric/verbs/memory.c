@@ -68,8 +68,8 @@ bool vb_device_keeps(struct vb_device *dev, int rc)
 
 	if (!rc || atomic_load(&dev->gone))
 		return false;
-	/* What every command says of one that is removed, which the event may
-	 * still be on its way to tell. */
+	/* EIO is what every command returns for a removed device; the event may
+	 * still be on its way. */
 	return rc != EIO || ibv_query_device(dev->ctx, &a) != EIO;
 }
 
@@ -112,8 +112,8 @@ int vb_memory_add(struct vb_device *dev)
 	return -err;
 }
 
-/* Domain lock held. False: a device does not let go of it, and may go on writing
- * there. */
+/* Domain lock held. Returns false if a device cannot deregister it, and may
+ * still write there. */
 static bool mr_release(struct vb_mr *mr)
 {
 	struct vb_domain *d = vb_domain(mr->fab.dom);
@@ -124,7 +124,7 @@ static bool mr_release(struct vb_mr *mr)
 		struct vb_device *dev = atomic_load(&d->dev[i]);
 		int rc = m ? ibv_dereg_mr(m) : 0;
 
-		/* Of a device that has gone, the kernel has freed it. */
+		/* The kernel has freed what a removed device had. */
 		if (!rc || !vb_device_keeps(dev, rc)) {
 			atomic_store(&mr->mr[i], NULL);
 			continue;
@@ -138,8 +138,7 @@ static bool mr_release(struct vb_mr *mr)
 	return all;
 }
 
-int vb_reg(struct fab_domain *fd, void *addr, size_t len,
-	       struct fab_mr **out)
+int vb_reg(struct fab_domain *fd, void *addr, size_t len, struct fab_mr **out)
 {
 	struct vb_domain *d = vb_domain(fd);
 	struct vb_mr *mr = calloc(1, sizeof(*mr));
@@ -153,12 +152,11 @@ int vb_reg(struct fab_domain *fd, void *addr, size_t len,
 		struct vb_device *dev = atomic_load(&d->dev[i]);
 
 		if (!atomic_load(&dev->gone))
-			atomic_store(&mr->mr[i],
-				     vb_register(dev, addr, len,
-						 local_access(dev),
-						 NULL, &err));
+			atomic_store(&mr->mr[i], vb_register(dev, addr, len,
+							     local_access(dev),
+							     NULL, &err));
 	}
-	/* No device must be retired before what it has of it is given back. */
+	/* Under the lock, so that no device is retired meanwhile. */
 	mr->lost = err && !mr_release(mr);
 	if (!err || mr->lost)
 		TAILQ_INSERT_TAIL(&d->mrs, mr, link);
@@ -167,7 +165,7 @@ int vb_reg(struct fab_domain *fd, void *addr, size_t len,
 		return -EBUSY;
 	if (err) {
 		free(mr);
-		/* Which says something else. */
+		/* EBUSY means quarantine. */
 		return err == EBUSY ? -EIO : -err;
 	}
 	*out = &mr->fab;
@@ -181,7 +179,7 @@ bool vb_dereg(struct fab_mr *fm)
 	bool lost;
 
 	pthread_mutex_lock(&d->lock);
-	/* No device must be retired meanwhile. */
+	/* Under the lock, so that no device is retired meanwhile. */
 	mr->lost = !mr_release(mr);
 	lost = mr->lost;
 	if (!lost)

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * poller - one event loop: connection manager, completions, devices
+ * poller - the event loop: connection manager, completions, devices
  *
- * Level-triggered. Connections have no descriptor of their
- * own: a completion channel serves all of a device.
- *
- * Threads: fab_poller_run() by one at a time; the rest any.
+ * Level-triggered. Connections have no descriptor of their own: a completion
+ * channel serves all of a device.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,7 +12,7 @@
 #include "device.h"
 #include "vb.h"
 
-/* So many runs may look at completion queues alone, and not at files. */
+/* Runs in a row that only poll completion queues. */
 #define RUNS_WITHOUT_FILES 16
 
 static void poller_free(struct vb_poller *p)
@@ -30,7 +28,7 @@ static void poller_free(struct vb_poller *p)
 	free(p);
 }
 
-/* With the devices in use already; later ones add themselves. */
+/* Watch the devices in use; later ones add themselves. */
 static void join_domain(struct vb_poller *p)
 {
 	struct vb_domain *d = vb_domain(p->ev.fab.dom);

@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * post - giving work requests to the device
+ * post - posting work requests to the device
  *
- * Everything passes through a queue inside, from which as much goes to the
- * device, in one call for up to 32, as its send queue has room for. Room is
- * counted in slots: one is taken for each request given to the device and
- * comes back when a completion shows that it is done with. Requests without
- * the signaled flag give no completion of their own; at least every quarter
- * of the queue one gets it all the same, so that room always comes back.
+ * Requests go through c->sq, from which a batch of up to 32 goes to the device
+ * as its send queue has room. Each takes a slot until a completion shows that
+ * it is done. Requests without FAB_F_SIGNALED complete with a later one; one in
+ * every quarter of the queue is signaled anyway, so that slots always come
+ * back.
  *
- * A device may take no more for other reasons (ENOMEM). What it has not taken of
- * a batch is held, with its slots, and nothing passes it; a Read for which no key
- * can be registered waits with those beyond the depth. Both are tried again when
- * something has completed, or after VB_SHORT_MS. Receives that it does not take
- * are given back to whoever posts them.
+ * The device may lack room for other reasons (ENOMEM). The rest of a batch is
+ * then held, with its slots, and nothing passes it; a Read for which no key can
+ * be registered waits with those beyond the depth. Both are tried again after a
+ * completion, or VB_SHORT_MS. Receives that the device does not take are
+ * returned to the caller.
  *
- * RDMA Reads beyond the depth agreed with the peer wait here and not in the
- * device, where they would hold up what is behind them.
+ * RDMA Reads beyond the agreed depth wait here and not in the device, where
+ * they would hold up later requests.
  *
- * Threads: the runner of the connection.
+ * Context: the runner of the connection.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -32,7 +31,7 @@
 
 struct vb_batch {
 	unsigned int n, nsge;
-	unsigned int at; /* the first that the device has not taken */
+	unsigned int at; /* the first not yet taken by the device */
 	struct ibv_send_wr wr[VB_BATCH];
 	struct ibv_sge sge[VB_BATCH * VB_MAX_SGE];
 };
@@ -42,8 +41,8 @@ static unsigned int sq_room(const struct vb_conn *c)
 	return c->sq_depth - (unsigned int)(c->sq_head - c->sq_tail);
 }
 
-/* How many requests to the device one is: a Read has fewer elements each on
- * some, one on iWARP. */
+/* Work requests that one of ours becomes: for a Read some devices take fewer
+ * elements, iWARP one. */
 static unsigned int read_parts(const struct vb_conn *c, const struct fab_wr *wr)
 {
 	unsigned int n = 0;
@@ -56,7 +55,7 @@ static unsigned int read_parts(const struct vb_conn *c, const struct fab_wr *wr)
 	return n ? n : 1;
 }
 
-/* The next request that may go; taken from its queue. */
+/* Dequeue the next request that fits. */
 static struct fab_wr *next_request(struct vb_conn *c, unsigned int room)
 {
 	bool depth = c->reads_out < c->ev.ord;
@@ -95,13 +94,13 @@ static struct ibv_send_wr *add_slot(struct vb_conn *c, struct vb_batch *b,
 	return w;
 }
 
-/* Some libraries read the first element even if there are none. */
+/* Some libraries read the first element even if there is none. */
 static void add_no_sge(struct vb_batch *b)
 {
 	b->sge[b->nsge++] = (struct ibv_sge){ 0 };
 }
 
-/* An empty element would mean 2 GiB to some devices: never add one. */
+/* Some devices take an empty element for 2 GiB: add none. */
 static void add_sge(const struct vb_conn *c, struct vb_batch *b,
 		    struct ibv_send_wr *w, const struct fab_sge *sge,
 		    const struct ibv_mr *mr)
@@ -114,8 +113,8 @@ static void add_sge(const struct vb_conn *c, struct vb_batch *b,
 	w->num_sge++;
 }
 
-/* One part of a Read got no key: take the parts before it out of the batch, and
- * put the Read back in front of those that wait. */
+/* A part got no key: remove the parts before it, and requeue the Read as the
+ * first. */
 static void undo_read(struct vb_conn *c, struct vb_batch *b, struct fab_wr *wr,
 		      unsigned int n, unsigned int nsge)
 {
@@ -228,7 +227,7 @@ static void build_send(struct vb_conn *c, struct vb_batch *b, struct fab_wr *wr)
 	if (wr->op == FAB_SEND_INV) {
 		w->opcode = IBV_WR_SEND_WITH_INV;
 		w->invalidate_rkey = wr->handle;
-		/* Where siw looks for it. */
+		/* siw looks for it here. */
 		w->wr.rdma.rkey = wr->handle;
 		c->ev.count.sends_inv++;
 	}
@@ -236,7 +235,7 @@ static void build_send(struct vb_conn *c, struct vb_batch *b, struct fab_wr *wr)
 	c->ev.count.send_bytes += wr->priv[WR_LEN];
 }
 
-/* As much as fits into a batch; 0 or -errno. */
+/* Returns 0, or -errno if a Read has to wait. */
 static int build_batch(struct vb_conn *c, struct vb_batch *b)
 {
 	struct fab_wr *wr;
@@ -263,8 +262,8 @@ static int build_batch(struct vb_conn *c, struct vb_batch *b)
 	}
 }
 
-/* The driver may know of the end before the connection manager tells it, and
- * has no better word for it. */
+/* The driver may know of the peer's close before the connection manager reports
+ * it. */
 static void post_refused(struct vb_conn *c, int rc, const char *reason)
 {
 	if (atomic_load(&c->ev.events) & VB_EV_DOWN)
@@ -273,14 +272,15 @@ static void post_refused(struct vb_conn *c, int rc, const char *reason)
 		vb_conn_end(c, rc == -EINVAL ? -ECONNRESET : rc, reason);
 }
 
-/* Does the device only lack room for more at present? */
+/* Does the device lack room only for now? */
 static bool is_shortage(int err)
 {
 	return err == ENOMEM || err == EAGAIN;
 }
 
-/* Post @b to the device, from b->at. 0: all of it; -EAGAIN: the device lacks room for
- * the rest, which begins at b->at; any other error ends the connection. */
+/* Post @b from b->at on. Returns 0 if all was taken; -EAGAIN if the device
+ * lacks room for the rest, from b->at on; any other error ends the
+ * connection. */
 static int post_batch(struct vb_conn *c, struct vb_batch *b)
 {
 	struct ibv_send_wr *bad = NULL;
@@ -303,7 +303,7 @@ static int post_batch(struct vb_conn *c, struct vb_batch *b)
 		       -rc;
 }
 
-/* Keep the rest of @b, which the device has not taken, in c->held. False: no memory. */
+/* Hold the rest of @b in c->held. Returns false without memory. */
 static bool hold_batch(struct vb_conn *c, const struct vb_batch *b)
 {
 	struct vb_batch *h = malloc(sizeof(*h));
@@ -320,7 +320,7 @@ static bool hold_batch(struct vb_conn *c, const struct vb_batch *b)
 	return true;
 }
 
-/* Post c->held. False: some of it still waits, or the connection ends. */
+/* Returns false if some of it still waits, or the connection ends. */
 static bool post_held(struct vb_conn *c)
 {
 	int rc = post_batch(c, c->held);
@@ -362,7 +362,7 @@ void vb_post_sends(struct vb_conn *c)
 			}
 		}
 		if (rc) {
-			/* What would be read waits for its key. */
+			/* A Read waits for its key. */
 			vb_conn_retry_later(c);
 			return;
 		}
@@ -385,9 +385,9 @@ void vb_post_probe(struct vb_conn *c)
 		return;
 	c->probe_out = true;
 	*wr = (struct fab_wr){ .op = FAB_WRITE };
-	/* iWARP has no acknowledgements: only a Read is answered. The key of
-	 * an empty operation is not looked at (RFC 5040 section 5.2.1, RFC
-	 * 5041 section 5.2; IB 1.4, C9-88). */
+	/* iWARP has no acknowledgements: only a Read is answered. The key of an
+	 * empty operation is not checked (RFC 5040 section 5.2.1, RFC 5041
+	 * section 5.2; IB 1.4, C9-88). */
 	if (c->dev->iwarp && c->ev.ord)
 		wr->op = FAB_READ;
 	wr->priv[WR_KIND] = KIND_PROBE;
@@ -417,7 +417,7 @@ int vb_post_chain(struct vb_conn *c, struct fab_wr *chain)
 
 /* ---- Receives -------------------------------------------------------- */
 
-/* Where the message for @wr goes; false: there is no memory. */
+/* Get memory for the message of @wr. Returns false if there is none. */
 static bool recv_memory(struct vb_conn *c, struct fab_wr *wr,
 			struct fab_sge *to)
 {
@@ -433,7 +433,7 @@ static bool recv_memory(struct vb_conn *c, struct fab_wr *wr,
 	return memory;
 }
 
-/* Take back the Receive that was added last, and put it in front of those that wait. */
+/* Take back the last Receive, and requeue it as the first. */
 static void unpost_recv(struct vb_conn *c)
 {
 	const struct fab_srq_params *share = &vb_conn_domain(c)->fab.srq;
@@ -445,8 +445,8 @@ static void unpost_recv(struct vb_conn *c)
 	wr_put_back(&c->rq, wr);
 }
 
-/* Up to a batch of what waits, into the connection's own queue; 0 or -errno:
- * -ENOMEM: there is no room for more at present. */
+/* Post one batch to the connection's own queue. Returns 0, -ENOMEM if there is
+ * no room for more now, or another -errno. */
 static int post_recv_batch(struct vb_conn *c)
 {
 	struct ibv_recv_wr w[VB_BATCH], *bad = NULL;
@@ -498,8 +498,8 @@ bool vb_post_receives(struct vb_conn *c)
 	if (!c->id || !c->id->qp ||
 	    c->state > (c->srq ? VB_ST_LINGER : VB_ST_CLOSING))
 		return true;
-	/* What has come by this connection is missing to others, even if
-	 * nothing more may come by it. */
+	/* Refill even when closing: other connections need what this one
+	 * consumed. */
 	if (c->srq)
 		rc = vb_srq_fill(c);
 	while (!rc && !c->srq && c->rq.head &&
@@ -539,7 +539,7 @@ int vb_post_recv_chain(struct vb_conn *c, struct fab_wr *chain)
 		vb_srq_promise(c, n);
 	if (vb_post_receives(c))
 		return 0;
-	/* The caller grants no credit for Receives that could not be posted. */
+	/* The caller grants no credit for Receives that are not posted. */
 	lacking = c->srq ? vb_srq_deficit(c) : wr_count(&c->rq);
 	lacking = MIN(lacking, n);
 	wr_cut(&c->rq, wr_count(&c->rq) - lacking);

@@ -1,32 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * srq - Receives that the connections of a device have in common
+ * srq - shared receive queues
  *
- * What a connection has posted is a promise (fab_srq_enable() in fabric.h): so many
- * messages may come. The shared queue of its device has the memory for them. It
- * holds as many Receives as its connections have posted together, so that
- * there is one for every message promised; or, if fewer were set, so many.
- * Which Receive a message takes is the device's choice. It is replaced when
- * its completion is seen.
+ * A Receive of a connection is a promise (fab_srq_enable()): one message may
+ * come. The shared queue of its device has the memory: as many Receives as its
+ * connections have posted together or, if fewer are configured, that many. The
+ * device chooses which one a message takes; it is replaced when its completion
+ * is seen.
  *
- * Isolation. A peer that sends more than it was promised is found out by its
- * connection having no Receive left, and loses it. Until then it may have taken
- * what others were promised; their messages are then sent again by their
- * devices (VB_RNR_SHARED), so that only it comes to harm. iWARP cannot send
- * again: its devices are not asked for a shared queue.
+ * Isolation. A peer that sends more than it was promised loses its connection,
+ * which has no Receive left. Until then it may have consumed what others were
+ * promised; their devices repeat these messages (VB_RNR_SHARED), so that only
+ * the offender is harmed. iWARP cannot repeat: no shared queue there.
  *
- * What is lost. A queue pair that is destroyed while a message comes in may
- * take one Receive along, of which no completion ever tells. The device keeps
- * its memory until the queue is destroyed: nobody can say which it was. Each
- * end of a connection counts as one lost, and one with lost completions as more;
- * they are made up for. When a quarter of a queue may be lost, new connections
- * begin another, and when there are too many such, have Receives of their own.
- * Should more be lost than was counted, the device tells that its queue runs
- * low, which one with all that is promised never does, and more are posted. A
- * queue ends with its last connection.
+ * Losses. A queue pair destroyed while a message comes in may take one Receive
+ * along without a completion. Which one cannot be known, so the device keeps
+ * its memory until the queue is destroyed. Each end of a connection counts as
+ * one lost Receive, one with lost completions as more, and they are replaced.
+ * When a quarter of a queue may be lost, new connections begin another queue;
+ * with too many worn queues they have Receives of their own. If more are lost
+ * than counted, the device reports that the queue runs low, which does not
+ * happen with all promised Receives posted, and more are posted. A queue ends
+ * with its last connection.
  *
- * Threads: runners, and the poller thread for events and vb_srq_leave(). Lock:
- * the device's srq_lock, a leaf. Memory is taken and given back without it.
+ * Context: runners, and the poller thread for events and vb_srq_leave(). The
+ * device's srq_lock is a leaf; memory is allocated and freed without it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -40,12 +38,12 @@ struct vb_srq {
 	struct vb_device *dev;
 	TAILQ_ENTRY(vb_srq) link;
 	struct ibv_srq *srq;
-	unsigned int depth; /* places */
-	unsigned int most; /* Receives, or 0: as many as are promised */
+	unsigned int depth;
+	unsigned int most; /* configured Receives, or 0: as many as promised */
 	atomic_bool broken;
 
-	/* The device's srq_lock: what follows. */
-	void **slot; /* memory, by number */
+	/* srq_lock: what follows. */
+	void **slot; /* memory of each number */
 	uint32_t *unused; /* numbers */
 	unsigned int nunused;
 	unsigned int conns, promised, posted, lost;
@@ -66,8 +64,8 @@ static void srq_free(struct vb_srq *s)
 	const struct fab_srq_params *share = share_of(s->dev);
 	int rc = s->srq ? ibv_destroy_srq(s->srq) : 0;
 
-	/* Of a device that has gone, the kernel has freed it. Else the device
-	 * may go on writing there. */
+	/* The kernel has freed what a removed device had. Otherwise the device
+	 * may still write there. */
 	rc = atomic_load(&s->dev->gone) ? 0 : rc;
 	if (rc)
 		fab_domain_log(
@@ -88,7 +86,7 @@ static void choose_depth(struct vb_srq *s)
 	const struct fab_srq_params *share = share_of(s->dev);
 
 	if (share->most) {
-		/* Places beyond, for what is lost. */
+		/* More places, for losses. */
 		s->depth = MIN(share->most + share->most / 2 + VB_SRQ_SPARE,
 			       s->dev->max_srq_wr);
 		s->most = MIN(share->most, s->depth - s->depth / 4);
@@ -100,7 +98,7 @@ static void choose_depth(struct vb_srq *s)
 	s->depth = MIN(s->depth, s->dev->max_srq_wr);
 }
 
-/* Lock held. NULL if there can be none. */
+/* Lock held. Returns NULL if there can be none. */
 static struct vb_srq *srq_create(struct vb_device *dev)
 {
 	struct ibv_srq_init_attr attr = { .attr.max_sge = 1 };
@@ -136,13 +134,13 @@ fail:
 	return NULL;
 }
 
-/* Lock held. Too many may be lost. */
+/* Lock held. */
 static bool is_worn(const struct vb_srq *s)
 {
 	return s->lost > s->depth / 4;
 }
 
-/* Lock held. Is there a place for one connection more, whatever is lost? */
+/* Lock held. Is there room for another connection, even after losses? */
 static bool srq_has_room(const struct vb_srq *s)
 {
 	const struct fab_srq_params *share = share_of(s->dev);
@@ -150,15 +148,15 @@ static bool srq_has_room(const struct vb_srq *s)
 
 	if (atomic_load(&s->broken) || is_worn(s))
 		return false;
-	/* Of fewer than were set, since the device has no more, each queue
-	 * holds what is promised. */
+	/* If the device has fewer than configured, each queue holds all that is
+	 * promised. */
 	if (s->most)
 		return s->most == share->most || promised <= s->most;
 	return promised + VB_SRQ_SPARE + s->depth / 4 <= s->depth;
 }
 
-/* Lock held. Are there so many worn queues that no more may be begun? Each
- * holds memory that no limit of connections or hosts is asked for. */
+/* Lock held. Each worn queue holds memory that no limit counts, so stop at
+ * VB_SRQ_WORN. */
 static bool worn_out(struct vb_device *dev)
 {
 	unsigned int n = 0;
@@ -179,7 +177,7 @@ static bool worn_out(struct vb_device *dev)
 	return true;
 }
 
-/* Lock held. How many Receives there should be. */
+/* Lock held. Returns how many Receives should be posted. */
 static unsigned int wanted(const struct vb_srq *s)
 {
 	unsigned int n = s->promised + VB_SRQ_SPARE;
@@ -224,7 +222,7 @@ void vb_srq_leave(struct vb_conn *c)
 		return;
 	c->srq = NULL;
 	pthread_mutex_lock(&dev->srq_lock);
-	/* Of one that was never started. */
+	/* The connection may never have been started. */
 	s->promised -= c->promised;
 	if (--s->conns) {
 		s = NULL;
@@ -273,7 +271,7 @@ void vb_srq_redeem(struct vb_conn *c, unsigned int n)
 
 /* ---- Receives -------------------------------------------------------- */
 
-/* Reserve up to @n places. */
+/* Returns how many of @n places it has reserved. */
 static unsigned int srq_reserve(struct vb_srq *s, unsigned int n)
 {
 	unsigned int want;
@@ -286,8 +284,8 @@ static unsigned int srq_reserve(struct vb_srq *s, unsigned int n)
 	return n;
 }
 
-/* Lock held. Be told when a queue runs low that may, or that should not. Where
- * it may, a device would tell that again and again. */
+/* Lock held. Request an event when the queue runs low. If that is normal,
+ * rarely: a device would report it again and again. */
 static void srq_arm(struct vb_srq *s)
 {
 	unsigned int low = s->most ? (s->most + 7) / 8 : VB_SRQ_SPARE / 2;
@@ -302,7 +300,7 @@ static void srq_arm(struct vb_srq *s)
 	s->mute = !s->armed;
 }
 
-/* Post @n, for which places are reserved. */
+/* Post @n Receives into reserved places. */
 static int srq_post(struct vb_conn *c, void *const *memory,
 		    const struct fab_sge *from, unsigned int n)
 {
@@ -339,8 +337,7 @@ static int srq_post(struct vb_conn *c, void *const *memory,
 		s->unused[s->nunused++] = number;
 		s->posted--;
 	}
-	/* If it fails otherwise the memory stays here until the queue ends: how
-	 * many were taken all the same is not worth finding out. */
+	/* After any other failure the memory stays here until the queue ends. */
 	if (rc && taken == n)
 		s->lost += n;
 	else
@@ -374,8 +371,8 @@ int vb_srq_fill(struct vb_conn *c)
 		if (got)
 			rc = srq_post(c, memory, sge, got);
 		if (got < n)
-			/* With fewer than are promised, no connection has a
-			 * right to just these: the next one looks again. */
+			/* With fewer than promised, no connection has a claim
+			 * on these: the next one tries again. */
 			return rc || enough ? rc : -ENOMEM;
 	}
 	return rc;
@@ -427,7 +424,7 @@ void vb_srq_event(struct vb_srq *s, enum ibv_event_type type)
 	s->armed = false;
 	s->quiet_until = base_now_ms() + VB_SRQ_QUIET_MS;
 	s->dev->srq_low++;
-	/* A peer sends more than it may, or that many are lost. */
+	/* A peer sends too much, or that many are lost. */
 	if (!s->most)
 		s->lost += VB_SRQ_SPARE;
 	pthread_mutex_unlock(&s->dev->srq_lock);

@@ -1,55 +1,65 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * vb - the objects of the verbs provider, for its own files
+ * vb - the objects of the verbs provider
  *
- * Threads and owners
+ * RDMA devices through librdmacm and libibverbs: InfiniBand, RoCE and iWARP, in
+ * hardware or in the kernel. A domain uses every device of the host; its limits
+ * and capabilities are those that all devices have. Prefix: vb_. Differences
+ * from iwarp:
  *
- *   The poller thread alone reads the event channels (connection manager,
- *   completions, devices). It tells a connection what it saw by bits and the
- *   ready callback; everything else of a connection is done by its runner.
- *   Shared are only: what events.h has of it; the completion queue and what was
- *   found in it (cq_lock, see cq_poll.c); cm, which the poller thread writes before
- *   it sets a bit and the runner reads after it has taken it; the poller's list
- *   of connections (poller lock).
+ * - On InfiniBand and RoCE a request carries at most 56 octets of private data,
+ *   an answer 196 and a rejection 148, padded with zeros.
+ * - The peer's RDMA Writes and Reads are not seen: their counters stay 0.
+ * - The side whose Receive, handle or bound was missed may only see that the
+ *   peer has closed the connection.
+ * - The receive queue is created when the connection starts, for twice the
+ *   Receives posted by then and at least 256. More Receives wait, unseen by the
+ *   peer.
  *
- *   librdmacm changes the state of the queue pair from within
- *   rdma_get_cm_event(), in the poller thread. So that call, and whatever the
- *   runner does to the pair that is not posting or polling, is done under the
- *   poller's cm_lock.
+ * Context
  *
- *   FAB_CAP_BOUND: what librdmacm does, and with rxe and siw also posting and
- *   asking for completions, is a write to a device's file. So only threads of
- *   the domain (fabric.h) come to those. Registration, protection domains and closing
- *   files are ioctls or no commands at all, which any thread may make.
+ * The poller thread alone reads the event channels (connection manager,
+ * completions, devices), and notifies connections. All else of a connection is
+ * its runner's. Shared are: what event_loop.h says; the completion queue and
+ * what was polled from it (cq_lock, see cq_poll.c); cm, which the poller thread
+ * writes before it sets an event bit and the runner reads after it has taken
+ * that; the poller's list of connections (poller lock).
  *
- * Lock order: listener, domain, poller's cm_lock, poller, events.h's. None is held over a
- * ready callback; the listener's is held over its request callback. A device's
- * srq_lock (srq.c) is held over nothing but calls of the device and of the log.
+ * rdma_get_cm_event() changes the state of the queue pair, in the poller
+ * thread. So that call, and all that the runner does to the pair but posting
+ * and polling, is done under the poller's cm_lock.
+ *
+ * FAB_CAP_BOUND: librdmacm's calls, and with rxe and siw also posting and
+ * requesting events, write to a device's file, which only threads of the domain
+ * may do (fabric.h). Registration, protection domains and closing files are
+ * ioctls or no commands at all, which any thread may make.
+ *
+ * Lock order: listener, domain, cm_lock, poller, the event loop's. None is held
+ * over a ready callback; the listener's is held over its request callback. A
+ * device's srq_lock is held over calls of the device and the log only.
  *
  * Isolation of connections
  *
- *   There is one protection domain for each device, because memory of the pool
- *   is registered once and serves all connections. It is as strong as one for
- *   each connection, since nothing in it can be named by a peer at large:
+ * One protection domain for each device serves all connections, because memory
+ * of the pool is registered once. It is as strong as one for each connection,
+ * since a peer can name nothing in it at large:
  *
- *   - Slabs are registered without any remote right: their keys are useless
- *     on the wire, whichever connection a peer tries them on (but see siw in
- *     device.c).
- *   - What fab_expose() opens is a type 2 memory window of exactly the range
- *     and rights asked for. It is bound to one queue pair; the device refuses
- *     its key on any other (InfiniBand 1.4, 10.6.7.2.3).
- *   - A device without type 2 windows (Linux' siw), or with those of Linux'
- *     rxe (see device.c), gets a registration of exactly the range and rights
- *     instead, closed by fab_unexpose(). Its key is valid on all connections
- *     of the device while it is open: another peer would have to guess it, and
- *     each attempt costs it the connection. That is weaker, and the domain
- *     says so when it is opened. It matters little: a server opens memory only
- *     for reverse-direction Calls with chunks, and a client whose servers do
- *     not trust each other has the iwarp provider, where handles are the
- *     connection's own.
- *   - An iWARP adapter places the answer to a Read by a key with the right to
- *     remote writing (RFC 5040 section 5.2.2). The range of each Read gets
- *     such a key for as long as the Read lasts, and no more.
+ * - Slabs are registered without remote rights: their keys are useless on the
+ *   wire (but see siw in device_caps.c).
+ * - fab_expose() binds a type 2 memory window of exactly that range and those
+ *   rights to one queue pair. The device refuses its key on any other
+ *   (InfiniBand 1.4, 10.6.7.2.3).
+ * - A device without usable type 2 windows (siw, rxe: device_caps.c) gets a
+ *   registration of exactly that range and those rights, until fab_unexpose().
+ *   Its key is valid on all connections of the device meanwhile: another peer
+ *   would have to guess it, and each attempt costs it the connection. The
+ *   domain logs that this is weaker. It matters little: a server exposes memory
+ *   only for reverse-direction Calls with chunks, and a client whose servers do
+ *   not trust each other has the iwarp provider, where handles belong to the
+ *   connection.
+ * - An iWARP adapter places Read data by a key with the right to remote writing
+ *   (RFC 5040 section 5.2.2). Each Read gets such a key for its range while it
+ *   lasts.
  */
 #ifndef RPCRDMA_VERBS_VB_H
 #define RPCRDMA_VERBS_VB_H
@@ -67,12 +77,10 @@
 #include "base/turn.h"
 #include "fabric/provider/event_loop.h"
 
-/* Devices that a domain may meet in its life; one that was removed and came
- * back counts again. */
+/* In the life of a domain; a device that returns counts again. */
 #define VB_MAX_DEVICES 32u
 #define VB_MAX_SGE 16u
-/* 255 is not a number to librdmacm, but "as many as the device has", which it
- * counts in an octet. */
+/* To librdmacm 255 means "as many as the device has". */
 #define VB_MAX_DEPTH 254u
 #define VB_MAX_MESSAGE ((size_t)1 << 30)
 #define VB_SQ_DEPTH 256u
@@ -80,54 +88,51 @@
 #define VB_INLINE 220u
 #define VB_MAX_WINDOWS 1024u
 #define VB_WINDOW_BUCKETS 64u
-/* Work requests given to the device by one call. */
+/* Work requests posted by one call. */
 #define VB_BATCH 32u
-/* Completions that the poller thread takes out of a queue at once. */
+/* Completions that the poller thread polls at once. */
 #define VB_FOUND 8u
 
-/* Receives of a shared queue: places, and how many there are to spare. */
+/* Places of a shared queue, and how many of them are spare. */
 #define VB_SRQ_DEPTH 8192u
 #define VB_SRQ_SPARE 16u
-/* Queues of a device that may have lost too many, before no more are made. */
+/* Worn queues of a device, before no more are created. */
 #define VB_SRQ_WORN 16u
-/* So long is nothing told after a queue has run low that may. */
+/* The time between two events of a queue that may run low. */
 #define VB_SRQ_QUIET_MS 1000u
 
-/* In ibv_wc.wr_id: of the receive queue. */
+/* In ibv_wc.wr_id: the receive queue. */
 #define VB_RECV_ID ((uint64_t)1 << 63)
 
 #define VB_LINGER_MS 1000u
 #define VB_KEEPALIVE_MS 20000u
-/* After which a first message that siw has left lying is asked for. */
+/* Then a probe asks for a first message that siw has overlooked. */
 #define VB_FIRST_MS 200u
 #define VB_RESOLVE_MS 4000
 #define VB_REOPEN_MS 1000u
-/* A device that lacks room is tried again after this time at the latest. */
+/* The time after which a device that lacks room is tried again. */
 #define VB_SHORT_MS 20u
 
 /*
- * How often an end sends again when nothing answers, and when no Receive is
- * posted at the other. The first is nearly the most there is: with the
- * time-outs that the connection manager derives from the path a connection
- * survives some ten seconds without a link. (Linux' rxe takes 7 for "for
- * ever".) The second is none: flow control promises a Receive for every
- * message, so a missing one is an error, and repeating would only hide it for
- * as long as both sides wait.
+ * Retries when nothing answers: nearly the maximum. With the time-outs that the
+ * connection manager derives from the path, a connection survives about ten
+ * seconds without a link. (rxe takes 7 for "for ever".) RNR retries: none,
+ * since flow control promises a Receive for every message. A missing one is an
+ * error, which retries would only hide while both sides wait.
  */
 #define VB_RETRIES 6
 #define VB_RNR_RETRIES 0
 /*
- * With a shared queue there may for a moment be none for a message that was
- * promised one, because another peer has sent more than it may, or because the
- * administrator has set fewer than are promised. Then it is sent again, as
- * often as it takes (7 means that), after 0.64 ms (12) each.
+ * With a shared queue a promised Receive may be missing for a moment: another
+ * peer has sent too much, or fewer are configured than promised. Then the
+ * message is repeated without limit (7), after 0.64 ms (12) each time.
  */
 #define VB_RNR_SHARED 7
 #define VB_RNR_TIMER 12
 
-/* What an rdma_cm_id's context names. */
+/* The context of an rdma_cm_id. */
 struct vb_cm_source {
-	/* Poller thread. Acknowledges @ev; returns how many callbacks it has
+	/* Poller thread. Acknowledges @ev. Returns how many callbacks it has
 	 * made. */
 	int (*event)(struct vb_cm_source *src, struct rdma_cm_event *ev);
 };
@@ -143,13 +148,13 @@ TAILQ_HEAD(vb_poller_queue, vb_poller);
 TAILQ_HEAD(vb_mr_queue, vb_mr);
 TAILQ_HEAD(vb_srq_queue, vb_srq);
 
-/* One that has been used; what names it lives as long as the domain. */
+/* A device that was used; never freed before the domain. */
 struct vb_device {
 	struct fab_source async_src;
 	struct vb_domain *dom;
 	unsigned int index;
 	_Atomic(struct ibv_context *) ctx; /* NULL: retired */
-	/* Keeps ctx open, and hears of its removal. NULL: not to be had. */
+	/* Keeps ctx open, and is told of its removal; NULL if that failed. */
 	struct rdma_event_channel *hold_channel;
 	struct rdma_cm_id *hold;
 	struct fab_source hold_src;
@@ -159,20 +164,20 @@ struct vb_device {
 	unsigned int max_srq_wr; /* 0: no shared queues */
 	unsigned int out_depth, in_depth;
 	bool iwarp, windows;
-	bool siw; /* Linux' siw, which has limits of its own */
-	struct ibv_cq *filler; /* siw: fill_trap() */
-	atomic_bool no_inline; /* its queue pairs have no VB_INLINE */
+	bool siw; /* Linux' siw */
+	struct ibv_cq *filler; /* siw_filler_create() */
+	atomic_bool no_inline; /* queue pairs are created without VB_INLINE */
 	/* Reads need a key with the right to remote writing. */
 	bool sink_rights;
-	unsigned int inv_flag; /* in ibv_wc.wc_flags: "with invalidate" */
+	unsigned int inv_flag; /* in ibv_wc.wc_flags: with invalidate */
 	atomic_bool gone;
 	atomic_uint conns;
 	atomic_uint next_vector;
 
 	pthread_mutex_t srq_lock; /* what follows, and what it points to */
 	struct vb_srq_queue srqs;
-	struct vb_srq *srq; /* that new connections join */
-	bool srq_refused; /* none could be made: not tried again */
+	struct vb_srq *srq; /* joined by new connections */
+	bool srq_refused; /* none could be created: do not try again */
 	bool srq_worn_told;
 	unsigned int srq_low;
 };
@@ -180,10 +185,10 @@ struct vb_device {
 struct vb_domain {
 	struct fab_domain fab;
 	unsigned int startup_ms, keepalive_ms, depth;
-	/* For tests: use windows that are known for flaws as well. */
+	/* Tests only: use windows with known flaws too. */
 	bool any_windows;
 	_Atomic(struct vb_device *) dev[VB_MAX_DEVICES];
-	/* Counts what might let a device that has gone be retired. */
+	/* Counts changes that may allow to retire a device. */
 	atomic_uint changes;
 	atomic_bool memlock_told, waits_told, low_told;
 
@@ -197,10 +202,9 @@ struct vb_mr {
 	struct fab_mr fab;
 	TAILQ_ENTRY(vb_mr) link;
 	_Atomic(struct ibv_mr *) mr[VB_MAX_DEVICES];
-	bool lost; /* a device did not let go of it */
+	bool lost; /* a device could not deregister it */
 };
 
-/* What a connection waits for. */
 enum vb_timer_kind {
 	VB_TIMER_STARTUP,
 	VB_TIMER_LINGER,
@@ -209,11 +213,11 @@ enum vb_timer_kind {
 	VB_TIMER_SHORT,
 };
 
-/* Completions of a device for the connections of a poller. */
+/* Completion events of one device and one poller. */
 struct vb_channel {
 	struct fab_source src;
 	struct ibv_comp_channel *channel;
-	/* Queues that will tell; each does so once. */
+	/* Queues for which an event is requested. */
 	atomic_int armed;
 };
 
@@ -223,54 +227,54 @@ struct vb_poller {
 	struct fab_source cm_src;
 	struct rdma_event_channel *cm;
 	pthread_mutex_t cm_lock;
-	/* The poller thread's. */
+	/* Poller thread. */
 	unsigned int changes_seen;
 	struct vb_conn_queue polled; /* see cq_poll.c */
 	struct fab_retired *
-		stuck; /* connections whose queue pairs could not be destroyed */
-	unsigned int skipped; /* runs that did not look at files */
+		stuck; /* connections that vb_conn_release() could not release */
+	unsigned int skipped; /* runs without epoll */
 
 	pthread_mutex_t lock; /* what follows */
-	uint32_t left; /* bits of devices that this one has let go of */
+	uint32_t left; /* bits of devices that this poller has left */
 	struct vb_channel channels[VB_MAX_DEVICES];
 	struct vb_conn_queue conns;
 };
 
 struct vb_listener {
-	struct fab_ev_listener ev; /* its timer: its device has gone */
+	struct fab_ev_listener ev; /* its timer: time to reopen */
 	struct vb_cm_source src;
-	/* Under ev.lock. NULL: waits for its address to come back. */
+	/* Under ev.lock. NULL: its address has gone. */
 	struct rdma_cm_id *id;
 };
 
-/* Bits of fab_ev_conn.events: what the poller saw. */
+/* Bits of fab_ev_conn.events. */
 #define VB_EV_ADDR 0x1u
 #define VB_EV_ROUTE 0x2u
 #define VB_EV_UP 0x4u
-#define VB_EV_FAIL 0x8u /* of the start; cm.failed and cm.status tell */
+#define VB_EV_FAIL 0x8u /* start failed, see cm.failed and cm.status */
 #define VB_EV_DOWN 0x10u
-#define VB_EV_GONE 0x20u /* the device */
-#define VB_EV_MOVED 0x40u /* the address to another device */
+#define VB_EV_GONE 0x20u /* the device was removed */
+#define VB_EV_MOVED 0x40u /* the address moved to another device */
 #define VB_EV_QP 0x80u /* queue pair or completion queue broken */
 #define VB_EV_STARTUP 0x100u
 #define VB_EV_LINGER 0x200u
 #define VB_EV_TICK 0x400u
 #define VB_EV_PROBE 0x800u
-#define VB_EV_RULE 0x1000u /* the peer broke a rule, says the device */
+#define VB_EV_RULE 0x1000u /* the device reports that the peer broke a rule */
 #define VB_EV_FIRST 0x2000u
-#define VB_EV_SRQ 0x4000u /* a shared receive queue broken */
+#define VB_EV_SRQ 0x4000u /* shared receive queue broken or low */
 #define VB_EV_SHORT 0x8000u
 
 enum vb_state {
 	VB_ST_IDLE, /* active, not started */
-	VB_ST_ADDR, /* active: address, then route, then the answer to come */
+	VB_ST_ADDR, /* active, until CONNECTING: waits for address, route, answer */
 	VB_ST_ROUTE,
 	VB_ST_CONNECTING,
-	VB_ST_REQUESTED, /* passive: accept or reject to come */
-	VB_ST_ACCEPTED, /* passive: the peer's confirmation to come */
+	VB_ST_REQUESTED, /* passive: to be accepted or rejected */
+	VB_ST_ACCEPTED, /* passive: waits for the peer's confirmation */
 	VB_ST_OPEN,
-	VB_ST_CLOSING, /* locally ended in order: what was posted goes out */
-	VB_ST_LINGER, /* disconnect is sent, its answer to come */
+	VB_ST_CLOSING, /* orderly close by this side: posted work is sent */
+	VB_ST_LINGER, /* disconnect sent, waiting for the answer */
 	VB_ST_ENDING, /* vb_conn_end() was called */
 	VB_ST_DEAD, /* all work flushed */
 	VB_ST_REJECTED,
@@ -281,36 +285,36 @@ enum vb_state {
 
 enum vb_wr_kind {
 	KIND_USER,
-	KIND_BIND, /* a window's */
-	KIND_PROBE, /* nothing, but with a completion */
+	KIND_BIND, /* of a window */
+	KIND_PROBE, /* empty, for its completion */
 };
 
 /* A place of the send queue. */
 struct vb_slot {
 	struct fab_wr *wr;
-	struct ibv_mr *sink; /* a Read's own key, if it needs one */
-	struct fab_mr *sink_of; /* what its range is of */
+	struct ibv_mr *sink; /* a Read's own key, on iWARP */
+	struct fab_mr *sink_of; /* of which its range is */
 	bool signaled, read, last, done;
 };
 
 struct vb_conn {
-	struct fab_ev_conn ev; /* its timer: of a vb_timer_kind */
+	struct fab_ev_conn ev; /* its timer: enum vb_timer_kind */
 	struct vb_cm_source src;
 	enum vb_state state;
 
-	/* Shared; see the head of this file. */
+	/* Shared; see above. */
 	TAILQ_ENTRY(vb_conn) link; /* poller lock */
 	bool listed; /* poller lock */
 	pthread_mutex_t cq_lock; /* cq and the next four */
 	struct ibv_wc found[VB_FOUND];
 	unsigned int nfound;
 	bool cq_broken;
-	bool cq_detached; /* not to be looked into: its pair is no more */
-	atomic_bool armed; /* its queue is among those of its channel */
+	bool cq_detached; /* its pair is destroyed: do not poll */
+	atomic_bool armed; /* counted in its channel's */
 	TAILQ_ENTRY(vb_conn) poll_link; /* poller thread, with the next two */
 	bool polled;
 	unsigned int idle_polls;
-	bool stuck; /* poller thread: its queues are the device's for good */
+	bool stuck; /* poller thread: could not be released */
 	struct {
 		uint8_t priv[256];
 		size_t priv_len;
@@ -327,21 +331,21 @@ struct vb_conn {
 	uint8_t priv[256];
 	size_t priv_len;
 
-	/* Send queue: a ring of sq_depth slots, numbered from 0 on for ever;
-	 * of those in [sq_tail, sq_head) the device has not given all back. */
+	/* Send queue: a ring of sq_depth slots with running numbers; those in
+	 * [sq_tail, sq_head) are outstanding. */
 	struct vb_slot *slot;
 	uint64_t sq_head, sq_tail;
 	unsigned int sq_depth, sq_unsignaled, max_inline;
-	struct wr_list sq; /* not yet given to the device */
-	struct wr_list reads; /* Reads waiting for depth */
+	struct wr_list sq; /* not yet posted */
+	struct wr_list reads; /* Reads beyond the depth */
 	unsigned int reads_out;
 	struct fab_wr probe;
 	bool probe_out;
-	/* Work requests that have slots and that the device has not taken yet: post.c. */
+	/* A batch, with slots, for which the device lacks room. */
 	struct vb_batch *held;
 
-	/* Receive queue: likewise. Or a shared one: then what was posted waits
-	 * in rq, and there are @promised of them. */
+	/* Receive queue: likewise. With a shared queue all posted Receives are
+	 * in rq, and @promised counts them. */
 	struct fab_wr **rslot;
 	uint64_t rq_head, rq_tail;
 	unsigned int rq_depth;
@@ -351,14 +355,14 @@ struct vb_conn {
 
 	struct vb_window *windows[VB_WINDOW_BUCKETS];
 	struct vb_window *free_windows;
-	struct vb_window *closed_windows; /* whose end is to be told */
+	struct vb_window *closed_windows; /* closed late, to be reported */
 	unsigned int nwindows, nclosing;
 
-	uint64_t heard, heard_last; /* signs of life of the peer */
-	int broke; /* what the first failed completion says */
+	uint64_t heard, heard_last; /* counts completions, as signs of life */
+	int broke; /* of the first failed completion */
 	bool incomplete; /* completions may have been lost */
 	const char *broke_reason;
-	char reason_text[160]; /* if it is not a constant one */
+	char reason_text[160]; /* for vb_conn_reason() */
 };
 
 static inline struct vb_domain *vb_domain(struct fab_domain *d)
@@ -396,7 +400,7 @@ static inline void vb_conn_schedule(struct vb_conn *c)
 	fab_ev_conn_schedule(&c->ev.fab);
 }
 
-/* The device's registration of @mr, or NULL. */
+/* Returns the device's registration of @mr, or NULL. */
 static inline struct ibv_mr *vb_mr_of(const struct vb_conn *c,
 				      struct fab_mr *mr)
 {
@@ -404,7 +408,7 @@ static inline struct ibv_mr *vb_mr_of(const struct vb_conn *c,
 				    memory_order_acquire);
 }
 
-/* Its key; 0 if there is none: the device has gone, and takes nothing. */
+/* Returns 0 if the device has gone, which takes nothing then. */
 static inline uint32_t vb_lkey_of(const struct vb_conn *c, struct fab_mr *mr)
 {
 	const struct ibv_mr *m = vb_mr_of(c, mr);
@@ -448,44 +452,45 @@ void vb_poller_destroy(struct fab_poller *p);
 int vb_poller_run(struct fab_poller *p, int timeout_ms);
 
 /* cq_poll.c; the poller thread unless said otherwise */
-/* The channel for completions of @dev. The runner. */
+/* Get the channel for completions of @dev, created at the first use. The
+ * runner. */
 int vb_cq_channel(struct vb_poller *p, struct vb_device *dev,
 		  struct ibv_comp_channel **channel);
-/* Have it told when something comes into the queue of @c; 0 or an errno. The
- * poller thread, or the runner at the start. */
+/* Request an event. Returns 0 or an errno. The poller thread, or the runner at
+ * the start. */
 int vb_cq_arm(struct vb_conn *c);
-/* It will not be, or has been. */
+/* The event has come, or will not. */
 void vb_cq_disarm(struct vb_conn *c);
 void vb_cq_poll_remove(struct vb_poller *p, struct vb_conn *c);
-/* Look at what is polled, or ask for events of it instead. Both call ready of
- * those where something has come, and return how many. */
+/* Poll all polled queues, or request their events instead. Both call ready
+ * where something has come, and return how many. */
 int vb_cq_poll_all(struct vb_poller *p);
 int vb_cq_arm_all(struct vb_poller *p);
-/* The runner. Up to @n completions, in their order. *@broken: the queue is of no use, once
- * none are left. */
+/* The runner. Returns up to @n completions in order. Sets *@broken if the queue
+ * is broken, and all have been returned. */
 unsigned int vb_cq_take(struct vb_conn *c, struct ibv_wc *wc, unsigned int n,
 			bool *broken);
-/* The runner. No more than has been found: the queue is not looked into again. */
+/* The runner. Return what was polled, but poll no more. */
 void vb_cq_detach(struct vb_conn *c);
 
-/* cm_event.c: the connection manager's events; poller thread */
-/* Of a poller's cm_src. */
+/* cm_event.c; poller thread */
+/* For a poller's cm_src. */
 int vb_cm_event(struct fab_ev_loop *ev, struct fab_source *src,
 		uint32_t events);
-/* Of a connection's source. */
+/* For a connection's source. */
 int vb_cm_conn_event(struct vb_cm_source *src, struct rdma_cm_event *ev);
 
 /* listener.c */
 int vb_listen(struct fab_poller *p, const struct sockaddr *addr,
 	      socklen_t addrlen, fab_request_fn fn, void *user,
 	      struct fab_listener **l);
-/* Returns true if a device of this host has @addr. Any address counts once a port is up. */
+/* Returns true if a device of this host has @addr. Any address is owned once a
+ * port is up. Opens devices: a daemon must have forked before. */
 bool vb_owns(const struct sockaddr *addr);
 bool vb_listener_up(struct fab_listener *l);
 void vb_listener_close(struct fab_listener *l);
 
-/* cm_startup.c; the runner. As vb_connect() and vb_accept(), but that it may have
- * to end afterwards. */
+/* cm_startup.c; the runner. The connection may have to end afterwards. */
 int vb_startup_connect(struct vb_conn *c, const struct sockaddr *addr,
 		       socklen_t addrlen, const struct fab_conn_params *params);
 int vb_startup_accept(struct vb_conn *c, const struct fab_conn_params *params);
@@ -495,8 +500,7 @@ void vb_startup_progress(struct vb_conn *c, unsigned int ev);
 /* conn.c; the runner */
 int vb_conn_alloc(struct vb_poller *p, fab_ready_fn ready, void *user,
 		  struct vb_conn **c);
-/* Poller thread: the removal of their device may have freed those that are
- * stuck. */
+/* Poller thread. After a removal connections that are stuck may be released. */
 void vb_conn_retry_stuck(struct vb_poller *p);
 int vb_conn_create(struct fab_poller *p, fab_ready_fn ready, void *user,
 		   struct fab_conn **c);
@@ -512,32 +516,32 @@ bool vb_unexpose(struct fab_conn *c, uint32_t handle, void *user);
 /* conn_state.c; the runner */
 /* Ask for the end of the connection; the first reason stands. */
 void vb_conn_end(struct vb_conn *c, int error, const char *reason);
-/* Note that work has failed, which ends the connection in its next turn. The first
- * reason stands, and takes precedence over that of vb_conn_end(). */
+/* Work has failed: the connection ends in its next turn. The first reason
+ * stands, and precedes that of vb_conn_end(). */
 void vb_conn_fail(struct vb_conn *c, int error, const char *reason);
-/* Format a reason. The layer above logs the end of each connection once, with this. */
+/* Format a reason, with which the layer above logs the end of the connection. */
 const char *vb_conn_reason(struct vb_conn *c, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 void vb_conn_timer_set(struct vb_conn *c, enum vb_timer_kind kind);
-/* The device lacks room: count that, and try again within VB_SHORT_MS. */
+/* The device lacks room: count that, try again within VB_SHORT_MS. */
 void vb_conn_retry_later(struct vb_conn *c);
 
 /* post.c; the runner */
 int vb_post_chain(struct vb_conn *c, struct fab_wr *chain);
 int vb_post_recv_chain(struct vb_conn *c, struct fab_wr *chain);
-/* Give the device what it has room for. */
+/* Post what the device has room for. */
 void vb_post_sends(struct vb_conn *c);
-/* Give the device the Receives that it has room for. False: it lacks room or memory. */
+/* Returns false if the device lacks room or memory for some. */
 bool vb_post_receives(struct vb_conn *c);
-/* See to it that all that the device has gets a completion some time. */
+/* Post an empty request, so that all that is outstanding completes. */
 void vb_post_probe(struct vb_conn *c);
 bool vb_post_last_signaled(const struct vb_conn *c);
 
 /* cq.c; the runner */
-/* Handle up to @budget completions; how many there were. */
+/* Process up to @budget completions. Returns how many. */
 unsigned int vb_cq_progress(struct vb_conn *c, unsigned int budget);
-/* What the device gave no completion for. It must have let go of them; or, with
- * @keeps, has not, and their memory is kept. */
+/* Flush what has no completion. @keeps: the device could not destroy the queue
+ * pair; quarantine the memory. */
 void vb_cq_flush(struct vb_conn *c, bool keeps);
 
 #endif /* RPCRDMA_VERBS_VB_H */

@@ -1,25 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * window - memory opened to the peer
+ * window - memory exposed to the peer
  *
- * With type 2 memory windows, opening is a bind in the send queue, ahead of
- * whatever will tell the peer of it, and costs no system call. The usual close
- * is the peer's invalidation: the window is free to be bound again. Otherwise
- * it is deallocated, which revokes it at once (ibv_dealloc_mw(3)), while a
- * local invalidation would wait its turn in the send queue.
+ * Exposing binds a type 2 memory window, in the send queue ahead of whatever
+ * tells the peer, without a system call. Usually the peer's invalidation closes
+ * it, and the window can be bound again. Otherwise it is deallocated, which
+ * revokes it at once (ibv_dealloc_mw(3)); a local invalidation would wait in
+ * the send queue.
  *
- * A bind that the device has not told to be done is left alone: revoking its
- * window now might make it fail, and with it the connection. It is closed when
- * the bind's completion has come, which the peer can delay, and its owner told
- * then (FAB_WC_CLOSED).
+ * A window whose bind is not complete is left alone: revoking it could make the
+ * bind fail, and with it the connection. It is closed when the bind completes,
+ * which the peer can delay, and FAB_WC_CLOSED tells its owner.
  *
- * Without windows each opening is a registration of exactly that range, and
- * closing ends it.
+ * Without windows each exposure is a registration of exactly that range.
  *
- * What the device cannot be made to close ends the connection (7.4), and if not
- * even the end of its queue pair helps, its memory is kept.
+ * If the device cannot revoke, the connection ends (section 7.4); if not even
+ * destroying the queue pair helps, the memory stays in quarantine.
  *
- * Threads: the runner of the connection.
+ * Context: the runner of the connection.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -77,13 +75,13 @@ static int open_window(struct vb_conn *c, struct vb_window *w,
 	}
 	w->bind_mr = vb_mr_of(c, mr);
 	if (!w->bind_mr)
-		return -ENODEV; /* which is on its way to this connection */
-	/* Another than the last, even if that was never bound. */
+		return -ENODEV; /* the connection will be told */
+	/* Never the last one again, even if that was not bound. */
 	w->handle = ibv_inc_rkey(w->handle);
 	w->wr = (struct fab_wr){ .op = FAB_SEND };
 	w->wr.priv[WR_KIND] = KIND_BIND;
 	w->state = WIN_QUEUED;
-	/* It goes with the next post, which is the first that may name it. */
+	/* Posted first, so that whatever names it comes later. */
 	wr_append(&c->sq, &w->wr);
 	return 0;
 }
@@ -134,7 +132,7 @@ int vb_expose(struct fab_conn *fc, struct fab_mr *mr, void *addr, size_t len,
 
 /* ---- Closing --------------------------------------------------------- */
 
-/* Whatever its state, the peer cannot use it when this returns true. */
+/* Returns true if the peer cannot use it any more. */
 static bool window_revoke(struct vb_conn *c, struct vb_window *w)
 {
 	if (w->mw && vb_device_keeps(c->dev, ibv_dealloc_mw(w->mw)))
@@ -146,7 +144,7 @@ static bool window_revoke(struct vb_conn *c, struct vb_window *w)
 	return true;
 }
 
-/* It is closed, and out of its bucket. */
+/* It is out of its bucket. */
 static void window_closed(struct vb_conn *c, struct vb_window *w)
 {
 	if (!w->closing) {
@@ -159,7 +157,7 @@ static void window_closed(struct vb_conn *c, struct vb_window *w)
 	c->closed_windows = w;
 }
 
-/* False: the connection has to end. */
+/* Returns false if the connection has to end. */
 static bool revoke_one(struct vb_conn *c, struct vb_window *w)
 {
 	struct vb_window **link = find_window(c, w->handle);
@@ -176,7 +174,7 @@ static bool revoke_one(struct vb_conn *c, struct vb_window *w)
 
 void vb_window_bound(struct vb_conn *c, struct vb_window *w, uint64_t seq)
 {
-	/* It may be in use again already. */
+	/* It may be in use again. */
 	if (w->state != WIN_POSTED || w->seq != seq)
 		return;
 	w->state = WIN_BOUND;
@@ -188,7 +186,7 @@ void vb_window_invalidated(struct vb_conn *c, uint32_t handle)
 {
 	struct vb_window **link = find_window(c, handle), *w = *link;
 
-	/* Of a plain registration the device keeps the rest. */
+	/* A plain registration stays valid. */
 	if (!w || !w->mw)
 		return;
 	*link = w->next;
@@ -210,7 +208,7 @@ bool vb_window_close(struct vb_conn *c, uint32_t handle, void *user)
 {
 	struct vb_window **link = find_window(c, handle), *w = *link;
 
-	/* The end has closed all, or kept its memory. */
+	/* The end has closed all, or quarantined their memory. */
 	if (!w || c->state == VB_ST_DEAD)
 		return true;
 	switch (w->state) {
@@ -237,7 +235,7 @@ bool vb_window_close(struct vb_conn *c, uint32_t handle, void *user)
 
 void vb_windows_progress(struct vb_conn *c)
 {
-	/* The probe may lie behind others. */
+	/* The last request may be signaled already. */
 	if (c->nclosing && !vb_post_last_signaled(c))
 		vb_post_probe(c);
 }
@@ -261,7 +259,7 @@ void vb_windows_close(struct vb_conn *c)
 	for (unsigned int i = 0; i < VB_WINDOW_BUCKETS; i++) {
 		link = &c->windows[i];
 		while ((w = *link)) {
-			/* The end of the connection tells it. */
+			/* DISCONNECTED reports it. */
 			w->closing = false;
 			if (!window_revoke(c, w)) {
 				link = &w->next;
@@ -273,7 +271,7 @@ void vb_windows_close(struct vb_conn *c)
 	}
 	c->nclosing = 0;
 	for (w = c->free_windows; w; w = w->next)
-		(void)window_revoke(c, w); /* which leads to no memory */
+		(void)window_revoke(c, w); /* grants no access */
 }
 
 void vb_windows_quarantine(struct vb_conn *c)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * slabs - where a pool's buffers come from, and are given back to
+ * pool_slab - memory of the pool: growing, giving slabs back
  *
- * Threads, locks: pool.c.
+ * Context, locks: pool.c.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,15 +13,15 @@
 #include <syslog.h>
 
 #include "base/clock.h"
-#include "fabric/slabs.h"
+#include "fabric/pool_slab.h"
 
-/* So long after a registration has failed none is tried. */
+/* The time between a failed registration and the next one. */
 #define POOL_GROW_MS 1000
 #define POOL_HUGE ((size_t)2 << 20)
 #define POOL_PAGE ((size_t)1 << POOL_MIN_SHIFT)
 #define POOL_HUGE_FLAG (21 << MAP_HUGE_SHIFT)
 
-/* Small classes have small slabs: a small server should stay small. */
+/* Small classes have small slabs, so that a small server stays small. */
 static size_t slab_bytes(size_t size)
 {
 	static const size_t bytes[POOL_SIZES] = {
@@ -47,8 +47,8 @@ static void class_unlock(struct fab_pool *pool, unsigned int k)
 }
 
 /*
- * class_pop() can miss a buffer that moves between shards as it looks. This
- * cannot: if it finds none, every buffer of the class is in use.
+ * class_pop() can miss a buffer that moves between shards. If this finds none,
+ * every buffer of the class is in use.
  */
 static struct fab_buf *class_pop_exact(struct fab_pool *pool, unsigned int k)
 {
@@ -102,7 +102,8 @@ static void *slab_map(struct fab_pool *pool, size_t len, bool *huge)
 	return p;
 }
 
-/* False: a device does not let go of its memory, which stays where it is. */
+/* Returns false, and leaves the memory mapped, if a device cannot deregister
+ * it. */
 static bool slab_free(struct pool_slab *slab)
 {
 	bool free_it = !slab->mr || fab_dereg(slab->mr);
@@ -160,7 +161,7 @@ static size_t capped(const struct fab_pool *pool, size_t limit)
 	return MIN(limit, cap);
 }
 
-/* How much the pool may still grow. Grow lock held. */
+/* Grow lock held. */
 static size_t room_below(const struct fab_pool *pool, size_t limit)
 {
 	limit = capped(pool, limit);
@@ -172,7 +173,7 @@ static size_t round_page(size_t n)
 	return (n + POOL_PAGE - 1) / POOL_PAGE * POOL_PAGE;
 }
 
-/* How large the next slab of the class may be; 0: the limit is reached. */
+/* The size of the class's next slab, 0 at the limit. */
 static size_t slab_room(const struct fab_pool *pool, unsigned int k,
 			size_t limit)
 {
@@ -184,12 +185,12 @@ static size_t slab_room(const struct fab_pool *pool, unsigned int k,
 	want = MIN(want, room);
 	if (pool->huge && want >= size && !(want % POOL_HUGE))
 		return want;
-	/* In whole pages, the last of which no buffer may fill. */
+	/* Whole pages; buffers may leave part of the last one. */
 	want -= want % POOL_PAGE;
 	return round_page(want / size * size);
 }
 
-/* A new slab, of which one buffer is returned. Grow lock held. */
+/* Grow lock held. Returns a buffer of a new slab. */
 static struct fab_buf *class_grow(struct fab_pool *pool, unsigned int k,
 				  size_t limit)
 {
@@ -202,8 +203,8 @@ static struct fab_buf *class_grow(struct fab_pool *pool, unsigned int k,
 		return NULL;
 	slab = slab_new(pool, k, len);
 	if (!slab) {
-		/* A device has only so many registrations, a process only so
-		 * much memory. */
+		/* The device's registrations or the process's memory are used
+		 * up. */
 		atomic_store_explicit(&pool->cap, pool->bytes_held,
 				      memory_order_relaxed);
 		pool->grow_at = base_now_ms() + POOL_GROW_MS;
@@ -233,7 +234,7 @@ static struct pool_slab *slab_of(struct fab_buf *b)
 	return ((struct pool_buf *)b)->slab;
 }
 
-/* Drop the buffers of dead slabs from a list. Shard lock held. */
+/* Shard lock held. Remove the buffers of dead slabs. */
 static void shard_sweep(struct pool_shard *s)
 {
 	struct fab_buf **link = &s->free;
@@ -251,8 +252,8 @@ static void shard_sweep(struct pool_shard *s)
 }
 
 /*
- * Give back slabs of the class in which nothing is in use, until @want octets
- * fit under @limit. Grow lock held.
+ * Grow lock held. Free unused slabs of the class until @want octets fit under
+ * @limit.
  */
 static void class_reclaim(struct fab_pool *pool, unsigned int k, size_t want,
 			  size_t limit)
@@ -295,13 +296,12 @@ static void class_reclaim(struct fab_pool *pool, unsigned int k, size_t want,
 		size_t len = slab->len;
 
 		dead = slab->next;
-		/* It still counts. */
 		if (!slab_free(slab))
 			pool->bytes_held += len;
 	}
 }
 
-/* A new slab in the place of others that are free as a whole. Grow lock held. */
+/* Grow lock held. Free unused slabs of other classes for a new one. */
 static struct fab_buf *class_reclaimed(struct fab_pool *pool, unsigned int k,
 				       size_t limit)
 {
@@ -320,7 +320,7 @@ struct fab_buf *pool_get_slow(struct fab_pool *pool, unsigned int k,
 	struct fab_buf *b;
 
 	pthread_mutex_lock(&pool->grow);
-	b = class_pop_exact(pool, k); /* others may have grown it meanwhile */
+	b = class_pop_exact(pool, k); /* another thread may have grown it */
 	if (!b)
 		b = class_grow(pool, k, limit);
 	if (!b && limit < pool->limit)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * slabs - what a pool is made of, for its own files
+ * pool_slab - the objects of the pool. Prefix: pool_.
  *
- * Threads, locks: pool.c.
+ * Context, locks: pool.c.
  */
-#ifndef RPCRDMA_FABRIC_SLABS_H
-#define RPCRDMA_FABRIC_SLABS_H
+#ifndef RPCRDMA_FABRIC_POOL_SLAB_H
+#define RPCRDMA_FABRIC_POOL_SLAB_H
 
 #include <pthread.h>
 #include <sched.h>
@@ -28,10 +28,10 @@
 struct pool_slab;
 
 struct pool_buf {
-	struct fab_buf b; /* first: the holder's view; b.next links free ones */
+	struct fab_buf b; /* first member; b.next links free buffers */
 	struct pool_slab *slab;
 	bool in_use;
-	bool promised; /* it comes from what is kept */
+	bool promised; /* one of those of fab_pool_promise() */
 };
 
 struct pool_slab {
@@ -40,7 +40,7 @@ struct pool_slab {
 	void *base;
 	size_t len;
 	size_t nbufs;
-	size_t nfree; /* only while reclaiming */
+	size_t nfree; /* scratch of class_reclaim() */
 	bool dead, huge;
 	struct pool_buf bufs[];
 };
@@ -48,17 +48,17 @@ struct pool_slab {
 struct pool_shard {
 	pthread_mutex_t lock;
 	struct fab_buf *free;
-	/* Written under the lock, read without it to pass over empty ones. */
+	/* Written under the lock; read without it to skip empty shards. */
 	atomic_size_t nfree;
 	uint64_t gets;
 } __attribute__((aligned(64)));
 
 struct fab_pool {
 	struct fab_domain *dom;
-	size_t limit, spare; /* for all; for those who can do without */
+	size_t limit, spare; /* for all; for fab_pool_get_spare() */
 	bool huge;
 	unsigned int nclasses;
-	size_t promised; /* the size of what is */
+	size_t promised; /* size of promised buffers */
 	size_t size[POOL_CLASSES]; /* ascending */
 
 	pthread_mutex_t grow;
@@ -66,16 +66,16 @@ struct fab_pool {
 	size_t bytes_held, bytes_huge;
 	uint64_t nslabs;
 	bool no_huge_told;
-	uint64_t grow_at; /* ms: not before, if the pool is capped */
+	uint64_t grow_at; /* ms; when to try again while capped */
 
-	/* What was held when no more could be registered, which is the limit from
-	 * then on; SIZE_MAX: the pool is not capped. Set under the grow lock. */
+	/* Octets held when a registration failed, which is the limit from then
+	 * on. SIZE_MAX: not capped. Set under the grow lock. */
 	atomic_size_t cap;
 
-	pthread_mutex_t keep;
-	struct fab_buf *kept;
-	size_t owed; /* promises given up that are lent */
-	size_t missing; /* promised ones that a device has not let go of */
+	pthread_mutex_t promise_lock; /* what follows */
+	struct fab_buf *promised_list;
+	size_t given_up; /* promises given up while in use */
+	size_t lost; /* promised buffers lost to quarantine */
 
 	atomic_size_t in_use, peak;
 	atomic_uint_least64_t refused;
@@ -83,7 +83,7 @@ struct fab_pool {
 	struct pool_shard shards[POOL_CLASSES][POOL_SHARDS];
 };
 
-/* Those that every pool has. */
+/* The common classes. */
 static inline size_t pool_size(unsigned int k)
 {
 	return (size_t)1 << (POOL_MIN_SHIFT + k * POOL_CLASS_SHIFT);
@@ -136,7 +136,7 @@ static inline struct fab_buf *class_pop(struct fab_pool *pool, unsigned int k)
 	return b;
 }
 
-/* The limit for those who can do without. */
+/* The limit of spare memory. */
 static inline size_t pool_spare(const struct fab_pool *pool)
 {
 	size_t cap = atomic_load_explicit(&pool->cap, memory_order_relaxed);
@@ -147,8 +147,8 @@ static inline size_t pool_spare(const struct fab_pool *pool)
 	return cap - (reserve < cap / 16 ? reserve : cap / 16);
 }
 
-/* What has been given back may be all that is left: so who may not have that is
- * not only kept from growing the pool. */
+/* The memory in use counts, not only what is held: the last free buffers belong
+ * to the reserve. */
 static inline bool may_use(const struct fab_pool *pool, unsigned int k,
 			   size_t limit)
 {
@@ -159,13 +159,13 @@ static inline bool may_use(const struct fab_pool *pool, unsigned int k,
 	       (pool->size[k] <= limit && in_use <= limit - pool->size[k]);
 }
 
-/* No shard of the class had anything: of a new slab, of a larger class, or where
- * slabs of others have been given back for it. */
+/* No shard of the class has a buffer. Returns one of a new slab, of a larger
+ * class, or after freeing slabs of other classes. */
 struct fab_buf *pool_get_slow(struct fab_pool *pool, unsigned int k,
 			      size_t limit);
-/* A capped pool: try to grow the class, from time to time. */
+/* While capped: try from time to time to grow the class. */
 void pool_try_growth(struct fab_pool *pool, unsigned int k);
-/* All slabs; nothing is in use. */
+/* No buffer is in use. */
 void pool_free_slabs(struct fab_pool *pool);
 
-#endif /* RPCRDMA_FABRIC_SLABS_H */
+#endif /* RPCRDMA_FABRIC_POOL_SLAB_H */
