@@ -2,7 +2,7 @@
 /*
  * nfs3 - the eligible items of NFSv3 (RFC 1813) [H1]
  */
-#include "nfs/rows.h"
+#include "nfs/ulb.h"
 
 /* clang-format off */
 #define FH3		OPAQUE

@@ -2,7 +2,7 @@
 /*
  * nfs4 - the eligible items of NFSv4 COMPOUNDs [H1]
  */
-#include "nfs/rows.h"
+#include "nfs/ulb.h"
 
 /* The last operation of each minor version. */
 static const uint32_t last_op[] = { OP_RELEASE_LOCKOWNER, OP_RECLAIM_COMPLETE,
@@ -39,9 +39,9 @@ static bool returns_data(uint32_t op)
 	return op == OP_READ || op == OP_READDIR;
 }
 
-static bool creates(uint32_t op, struct ulb_cur args)
+static bool creates_file(uint32_t op, struct ulb_cur args)
 {
-	uint32_t owner, how;
+	uint32_t owner = 0, how = 0;
 
 	/* OPEN4args: seqid, access, deny; owner: clientid, opaque; openhow */
 	return op == OP_CREATE ||
@@ -51,7 +51,7 @@ static bool creates(uint32_t op, struct ulb_cur args)
 		!ulb_get32(&args, &how) && how == OPEN4_CREATE);
 }
 
-static bool waits(uint32_t op, struct ulb_cur args, uint32_t *type)
+static bool lock_waits(uint32_t op, struct ulb_cur args, uint32_t *type)
 {
 	return op == OP_LOCK && !ulb_get32(&args, type) &&
 	       (*type == READW_LT || *type == WRITEW_LT);
@@ -69,7 +69,8 @@ static void withhold(struct ulb_call *c, struct ulb_walk *w, uint32_t status)
  */
 static void note_kept(struct ulb_call *c, struct ulb_walk *w, uint32_t op)
 {
-	bool reads = returns_data(op), makes = !c->minor && creates(op, w->cur);
+	bool reads = returns_data(op),
+	     makes = !c->minor && creates_file(op, w->cur);
 
 	if (c->minor) {
 		c->keeps_data |= reads && w->cache_at;
@@ -84,7 +85,7 @@ static void note_kept(struct ulb_call *c, struct ulb_walk *w, uint32_t op)
 }
 
 /* They end state: LOCK, if it is refused, what it has made for a new owner. */
-static bool ends(uint32_t op)
+static bool ends_state(uint32_t op)
 {
 	return op == OP_CLOSE || op == OP_DELEGRETURN || op == OP_LOCK;
 }
@@ -96,7 +97,7 @@ static bool may_end(uint32_t op)
 }
 
 /* They name state, but no file. */
-static bool names(uint32_t op)
+static bool names_state(uint32_t op)
 {
 	return op == OP_FREE_STATEID || op == OP_TEST_STATEID ||
 	       op == OP_RELEASE_LOCKOWNER;
@@ -120,7 +121,7 @@ static int next_op(struct ulb_call *c, struct ulb_walk *w, uint32_t index,
 		return -EBADMSG;
 	}
 	if (c->minor >= sizeof(last_op) / sizeof(last_op[0]) ||
-	    *op > last_op[c->minor] || !ulb_nfs4_args[*op])
+	    *op > last_op[c->minor] || !ulb_nfs4_ops[*op].args)
 		return 0;
 	if (ulb_nfs4_class(*op) > c->op_class)
 		c->op_class = ulb_nfs4_class(*op);
@@ -135,7 +136,7 @@ static int next_op(struct ulb_call *c, struct ulb_walk *w, uint32_t index,
 		note_sequence(c, w);
 	else
 		note_kept(c, w, *op);
-	c->waits |= !c->minor && waits(*op, w->cur, &type);
+	c->waits |= !c->minor && lock_waits(*op, w->cur, &type);
 	c->once |= ulb_class_once(ulb_nfs4_class(*op));
 	return 1;
 }
@@ -182,7 +183,7 @@ static void note_client(struct ulb_call *c, struct ulb_walk *w, uint32_t op)
 		}
 		return;
 	}
-	if (!ends(op) && !names(op))
+	if (!ends_state(op) && !names_state(op))
 		return;
 	if (of.current)
 		of = w->before;
@@ -202,7 +203,7 @@ static int walk_args(struct ulb_call *c, struct ulb_walk *w, uint32_t op)
 {
 	w->named = (struct ulb_named){ 0 };
 	w->owners = !c->minor;
-	if (ulb_walk(w, ulb_nfs4_args[op])) {
+	if (ulb_walk(w, ulb_nfs4_ops[op].args)) {
 		c->unread |= !c->withheld;
 		return -EBADMSG;
 	}
@@ -234,7 +235,7 @@ void ulb_waiting_locks(const struct iovec *args, unsigned int n, size_t at,
 	    c.minor)
 		return;
 	for (uint32_t i = 0; i < count && next_op(&c, &w, i, &op) > 0; i++) {
-		if (waits(op, w.cur, &type))
+		if (lock_waits(op, w.cur, &type))
 			lock(ctx, (size_t)w.cur.pos, type);
 		if (walk_args(&c, &w, op))
 			break;
@@ -416,7 +417,7 @@ void ulb_nfs4_bulk(const struct ulb_call *call, struct ulb_walk *w,
 			ulb_bulk_add(b, k);
 		}
 		nth += op == OP_READ || op == OP_READLINK;
-		if (ulb_walk(w, ulb_nfs4_args[op]))
+		if (ulb_walk(w, ulb_nfs4_ops[op].args))
 			return;
 	}
 }
@@ -438,12 +439,12 @@ int ulb_nfs4_scan_reply(struct ulb_walk *w)
 			return -EBADMSG;
 		if (op == OP_ILLEGAL) {
 			arms = status_only;
-		} else if (op >= OP_LIMIT || !ulb_nfs4_res[op]) {
+		} else if (op >= OP_LIMIT || !ulb_nfs4_ops[op].res) {
 			/* Nothing after it can be found, nor reduced. */
 			w->unknown = true;
 			return 0;
 		} else {
-			arms = ulb_nfs4_res[op];
+			arms = ulb_nfs4_ops[op].res;
 		}
 		n = w->n;
 		if (ulb_walk_union(w, arms))

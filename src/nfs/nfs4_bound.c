@@ -14,73 +14,7 @@
  *	netid, address		256 octets together
  *	GSS mechanism		64 octets of OID
  */
-#include "nfs/rows.h"
-
-#define STR(n) (4 + (n))
-#define BITMAP_MAX (4 + 64)
-#define WHO STR(256)
-#define LIMIT STR(1024)
-#define NETADDR_MAX (8 + 256)
-#define CINFO 20
-#define DELEGATION (4 + 16 + 4 + 12 + 12 + WHO)
-#define DENIED (8 + 8 + 4 + 8 + LIMIT)
-#define WRITE_RESPONSE (4 + 16 + 8 + 4 + 8)
-#define CHANNEL (24 + 8)
-/* More security flavors than a server can have: 16, each with an OID. */
-#define SECINFO_MAX (4 + 16 * (4 + STR(64) + 8))
-
-/* After the status. NONE: see the arguments, or no bound. */
-#define NONE UINT16_MAX
-
-static const uint16_t fixed[OP_LIMIT] = {
-	[OP_ACCESS] = 8,
-	[OP_CLOSE] = 16,
-	[OP_COMMIT] = 8,
-	[OP_CREATE] = CINFO + BITMAP_MAX,
-	[OP_GETATTR] = NONE,
-	[OP_GETFH] = STR(128),
-	[OP_LINK] = CINFO,
-	[OP_LOCK] = DENIED,
-	[OP_LOCKT] = DENIED,
-	[OP_LOCKU] = 16,
-	[OP_OPEN] = 16 + CINFO + 4 + BITMAP_MAX + DELEGATION,
-	[OP_OPEN_CONFIRM] = 16,
-	[OP_OPEN_DOWNGRADE] = 16,
-	[OP_READ] = 8, /* eof and the length */
-	[OP_READDIR] = NONE,
-	[OP_READLINK] = 4,
-	[OP_REMOVE] = CINFO,
-	[OP_RENAME] = 2 * CINFO,
-	[OP_SECINFO] = SECINFO_MAX,
-	[OP_SETATTR] = BITMAP_MAX,
-	[OP_SETCLIENTID] = NETADDR_MAX,
-	[OP_WRITE] = 16,
-	[OP_BIND_CONN_TO_SESSION] = 24,
-	[OP_EXCHANGE_ID] = NONE,
-	[OP_CREATE_SESSION] = 24 + 2 * CHANNEL,
-	[OP_GET_DIR_DELEGATION] = 4 + 8 + 16 + 3 * BITMAP_MAX,
-	[OP_GETDEVICEINFO] = NONE,
-	[OP_GETDEVICELIST] = NONE,
-	[OP_LAYOUTCOMMIT] = 12,
-	[OP_LAYOUTGET] = NONE,
-	[OP_LAYOUTRETURN] = 20,
-	[OP_SECINFO_NO_NAME] = SECINFO_MAX,
-	[OP_SEQUENCE] = 36,
-	[OP_SET_SSV] = LIMIT,
-	[OP_TEST_STATEID] = NONE,
-	[OP_WANT_DELEGATION] = DELEGATION,
-	[OP_COPY] = WRITE_RESPONSE + 8,
-	[OP_COPY_NOTIFY] = NONE,
-	[OP_IO_ADVISE] = BITMAP_MAX,
-	[OP_OFFLOAD_STATUS] = 16,
-	[OP_READ_PLUS] = NONE,
-	[OP_SEEK] = 12,
-	[OP_WRITE_SAME] = WRITE_RESPONSE,
-	[OP_GETXATTR] = NONE,
-	[OP_SETXATTR] = CINFO,
-	[OP_LISTXATTRS] = NONE,
-	[OP_REMOVEXATTR] = CINFO,
-};
+#include "nfs/ulb.h"
 
 /*
  * Values of the attributes, by number. 0: not bounded, not known, or only to
@@ -216,9 +150,9 @@ static uint64_t exchange_id_bound(struct ulb_cur cur)
 
 uint64_t ulb_nfs4_bound(uint32_t op, const struct ulb_cur *args)
 {
-	uint64_t b = fixed[op];
+	uint64_t b = ulb_nfs4_ops[op].bound;
 
-	if (b != NONE)
+	if (b != ULB_NFS4_NO_BOUND)
 		return 8 + b;
 
 	switch (op) {

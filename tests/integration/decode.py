@@ -30,7 +30,7 @@ LIMITED = (PUTFH, BACKCHANNEL_CTL, EXCHANGE_ID, CREATE_SESSION)
 LAYOUTERROR, LAYOUTSTATS = 64, 65
 # No release takes a list of servers to copy from.
 REFUSED = "COPY between servers"
-# Read otherwise than the RFCs have it, as src/nfs/nfs4_args.c says: what is a
+# Read otherwise than the RFCs have it, as src/nfs/nfs4_op.c says: what is a
 # COMPOUND's end for them.
 OTHERWISE = {
     60: b"", 61: b"", 66: b"", 67: b"", 71: b"",

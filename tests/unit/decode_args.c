@@ -9,7 +9,7 @@
  * how many octets its arguments take (-1: they cannot be read), all octets, and the
  * name of the row. decode.test asks Ganesha for the same.
  */
-#include "nfs/rows.h"
+#include "nfs/ulb.h"
 #include "ulb_rows.h"
 #include "ulb_xdr.h"
 
@@ -53,7 +53,7 @@ static void print(const struct row *r)
 	struct ulb_walk w = { 0 };
 
 	ulb_cur_init(&w.cur, &v, 1);
-	if (ulb_walk(&w, ulb_nfs4_args[r->op]))
+	if (ulb_walk(&w, ulb_nfs4_ops[r->op].args))
 		printf("%u -1 ", r->op);
 	else
 		printf("%u %ju ", r->op, (uintmax_t)w.cur.pos);

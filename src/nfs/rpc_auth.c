@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * deny - Calls that are denied before a server sees them
+ * rpc_auth - Calls that are denied before a server sees them
  *
  * A server trusts what the head of a Call says of its own lengths more than it
  * should: ntirpc reads a context handle of two pointers wherever a credential of
@@ -8,7 +8,7 @@
  * token of a context, claims to have. So credential and verifier are held against
  * RFC 5531 and RFC 2203 here, and only then is the Call passed on.
  */
-#include "nfs/rows.h"
+#include "nfs/ulb.h"
 
 /* RFC 5531, 8.2; RFC 9289, 4.1 */
 enum { FLAVOR_NONE = 0, FLAVOR_SYS = 1, FLAVOR_TLS = 7 };
@@ -73,7 +73,7 @@ struct gss_cred {
 	uint32_t version, proc, seq, service, handle;
 };
 
-static bool get_gss(struct auth a, struct gss_cred *g)
+static bool get_gss_cred(struct auth a, struct gss_cred *g)
 {
 	uint64_t end = a.body.pos + a.len;
 
@@ -85,14 +85,14 @@ static bool get_gss(struct auth a, struct gss_cred *g)
 }
 
 /* @args: the token of an INIT or CONTINUE_INIT. */
-static bool deny_gss(const struct auth *cred, const struct auth *verf,
-		     uint32_t proc, struct ulb_cur args, uint32_t handle,
-		     struct ulb_denial *d)
+static bool deny_gss_cred(const struct auth *cred, const struct auth *verf,
+			  uint32_t proc, struct ulb_cur args, uint32_t handle,
+			  struct ulb_denial *d)
 {
 	struct gss_cred g;
 	bool control, in_context;
 
-	if (!get_gss(*cred, &g) || g.version != GSS_VERSION ||
+	if (!get_gss_cred(*cred, &g) || g.version != GSS_VERSION ||
 	    g.proc > GSS_PROC_DESTROY)
 		return deny(d, true, STAT_BADCRED,
 			    "a credential of RPCSEC_GSS that cannot be read");
@@ -161,7 +161,7 @@ bool ulb_deny(const struct iovec *iov, unsigned int niov, uint32_t handle,
 		       deny(d, true, STAT_BADCRED,
 			    "a credential of AUTH_SYS that cannot be read");
 	case RPC_FLAVOR_GSS:
-		return deny_gss(&cred, &verf, proc, cur, handle, d);
+		return deny_gss_cred(&cred, &verf, proc, cur, handle, d);
 	case FLAVOR_TLS:
 		return deny(d, false, STAT_REJECTEDCRED, "no TLS over RDMA");
 	default:

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rpc - the scans of whole RPC messages
+ * scan - the scans of whole RPC messages
  */
-#include "nfs/rows.h"
+#include "nfs/ulb.h"
 
 /* At the arguments; or, if the head cannot be read, where that has ended. */
 static void to_body(struct ulb_walk *w, const struct iovec *iov,

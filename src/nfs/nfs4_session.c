@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * session - what a COMPOUND and its results say of sessions (RFC 8881)
+ * nfs4_session - what a COMPOUND and its results say of sessions (RFC 8881)
  */
-#include "nfs/rows.h"
+#include "nfs/ulb.h"
 
 /* csr_flags (18.36.1) */
 #define CONN_BACK_CHAN 2u

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cursor - a bounded reader of XDR over iovecs
+ * xdr_cursor - a bounded reader of XDR over iovecs
  *
  * A cursor belongs to the function that has it on its stack. Its position is
  * one in the unreduced stream: octets that travel in a chunk are stepped over
@@ -61,7 +61,27 @@ static inline int ulb_skip(struct ulb_cur *c, uint64_t n)
 }
 
 /* A word that crosses pieces. */
-int ulb_get32_split(struct ulb_cur *c, uint32_t *v);
+static inline int ulb_get32_split(struct ulb_cur *c, uint32_t *v)
+{
+	uint32_t x = 0;
+
+	for (int i = 0; i < 4; i++) {
+		while (!c->left) {
+			if (!c->niov)
+				return -EBADMSG;
+			c->p = c->iov->iov_base;
+			c->left = c->iov->iov_len;
+			c->iov++;
+			c->niov--;
+		}
+		x = x << 8 | *c->p;
+		c->p++;
+		c->left--;
+	}
+	c->pos += 4;
+	*v = x;
+	return 0;
+}
 
 static inline int ulb_get32(struct ulb_cur *c, uint32_t *v)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * head - the heads of RPC messages (RFC 5531, 9)
+ * rpc_head - the heads of RPC messages (RFC 5531, 9)
  */
-#include "nfs/rows.h"
+#include "nfs/ulb.h"
 
 /* An opaque_auth of which nothing but its end is of interest. */
 static int skip_auth(struct ulb_cur *cur)

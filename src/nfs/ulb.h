@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * nfs - what the files of this layer share about NFS and RPC
+ * ulb - what the files of this room share about NFS and RPC. Prefix: ulb_.
  */
-#ifndef RPCRDMA_ULB_NFS_H
-#define RPCRDMA_ULB_NFS_H
+#ifndef RPCRDMA_NFS_ULB_H
+#define RPCRDMA_NFS_ULB_H
 
-#include "nfs/skip.h"
+#include "nfs/xdr_walk.h"
 
 /* RFC 5531, 9 */
 #define RPC_CALL 0
@@ -145,12 +145,20 @@ enum nfs4_op {
 	OP_ILLEGAL = 10044
 };
 
-/*
- * By operation number. Arguments: NULL where there is no such operation.
- * Results: what follows the operation number, from the status on.
- */
-extern const struct ulb_step *const ulb_nfs4_args[OP_LIMIT];
-extern const struct ulb_arm *const ulb_nfs4_res[OP_LIMIT];
+/* Bounds of parts of results; see nfs4_bound.c. */
+#define STR(n) (4 + (n))
+#define BITMAP_MAX (4 + 64)
+#define WHO STR(256)
+#define LIMIT STR(1024)
+#define ULB_NFS4_NO_BOUND UINT16_MAX
+
+struct ulb_nfs4_op {
+	const struct ulb_step *args; /* NULL: there is no such operation */
+	const struct ulb_arm *res; /* from the status on */
+	uint16_t bound; /* of the result, after the status */
+	uint8_t op_class;
+};
+extern const struct ulb_nfs4_op ulb_nfs4_ops[OP_LIMIT];
 
 /*
  * The length of a Reply's part for one operation, with its number and status
@@ -161,7 +169,7 @@ extern const struct ulb_arm *const ulb_nfs4_res[OP_LIMIT];
 uint64_t ulb_nfs4_bound(uint32_t op, const struct ulb_cur *args);
 
 /*
- * head.c: the head of a Reply as far as the accept_stat. 1 if results of the
+ * rpc_head.c: the head of a Reply as far as the accept_stat. 1 if results of the
  * program follow, 0 if it is another answer, or -EBADMSG.
  */
 int ulb_reply_head(struct ulb_cur *cur);
@@ -186,7 +194,7 @@ void ulb_nfs3_bulk(const struct ulb_call *c, struct ulb_walk *w,
 void ulb_nfs4_bulk(const struct ulb_call *call, struct ulb_walk *w,
 		   struct ulb_bulks *b);
 
-/* classes.c: by procedure and by operation number. */
+/* op_class.c: by procedure and by operation number. */
 enum ulb_class ulb_nfs3_class(uint32_t proc);
 enum ulb_class ulb_nfs4_class(uint32_t op);
 /* Must an operation of this class not be executed twice? */
@@ -197,13 +205,32 @@ void ulb_nfs4_classify(struct ulb_call *c, struct ulb_walk *w);
 /* sessionid4 */
 int ulb_get_session(struct ulb_cur *cur, uint8_t id[ULB_SESSION_ID]);
 
-/* found.c: note an expected result of the operation at @origin; false if there is
- * no place left for it. */
-bool ulb_expect(struct ulb_scan *scan, uint32_t max, uint64_t origin);
+/* Note an expected result of the operation at @origin. Returns false if there is no
+ * place left for it. */
+static inline bool ulb_expect(struct ulb_scan *scan, uint32_t max,
+			      uint64_t origin)
+{
+	if (scan->nresults == ULB_MAX_ITEMS)
+		return false;
+	scan->origins[scan->nresults] = origin > UINT32_MAX ? 0 :
+							      (uint32_t)origin;
+	scan->results[scan->nresults++] = max;
+	return true;
+}
 
-/* As reply_max has it. */
-size_t ulb_reply_max(uint64_t bound);
-/* Note what may be cut, or count it only where there is no place left. */
-void ulb_bulk_add(struct ulb_bulks *b, struct ulb_bulk bulk);
+/* The value for scan->reply_max. */
+static inline size_t ulb_reply_max(uint64_t bound)
+{
+	/* No Payload stream is longer than its positions can say. */
+	return bound > UINT32_MAX ? 0 : (size_t)bound;
+}
 
-#endif /* RPCRDMA_ULB_NFS_H */
+/* Note a bulk word, or only count it if there is no place left. */
+static inline void ulb_bulk_add(struct ulb_bulks *b, struct ulb_bulk bulk)
+{
+	if (b->n < b->max)
+		b->bulk[b->n] = bulk;
+	b->n++;
+}
+
+#endif /* RPCRDMA_NFS_ULB_H */

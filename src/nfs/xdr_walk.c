@@ -1,30 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * skip - the interpreter of skip programs
+ * xdr_walk - the interpreter of skip programs
  */
-#include "nfs/skip.h"
-
-int ulb_get32_split(struct ulb_cur *c, uint32_t *v)
-{
-	uint32_t x = 0;
-
-	for (int i = 0; i < 4; i++) {
-		while (!c->left) {
-			if (!c->niov)
-				return -EBADMSG;
-			c->p = c->iov->iov_base;
-			c->left = c->iov->iov_len;
-			c->iov++;
-			c->niov--;
-		}
-		x = x << 8 | *c->p;
-		c->p++;
-		c->left--;
-	}
-	c->pos += 4;
-	*v = x;
-	return 0;
-}
+#include "nfs/xdr_walk.h"
 
 static int record(struct ulb_walk *w, uint64_t pos, uint32_t len, bool present)
 {

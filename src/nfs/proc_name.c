@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * names - procedures as logs and statistics call them
+ * proc_name - procedures as logs and statistics call them
  */
-#include "nfs/rows.h"
+#include "nfs/ulb.h"
 
 #define PROG_NFS_CB 0x40000000 /* the least of the transient programs */
 

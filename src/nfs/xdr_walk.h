@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * skip - programs that step over XDR types and stop at data items
+ * xdr_walk - programs that step over XDR types and stop at data items
  *
  * A type is a constant array of steps that ends with END. What follows a
  * discriminant is an array of arms that ends with DEFAULT() or REFUSE. Programs
@@ -15,7 +15,7 @@
 
 #include <stdbool.h>
 
-#include "nfs/cursor.h"
+#include "nfs/xdr_cursor.h"
 #include "rpcrdma/nfs.h"
 
 enum ulb_step_op {
