@@ -58,7 +58,7 @@ void auth_gss_text(OM_uint32 maj, OM_uint32 min, char *to, size_t size)
 			*to = ' ';
 }
 
-static OM_uint32 import(const char *text, gss_name_t *name, OM_uint32 *min)
+static OM_uint32 import_name(const char *text, gss_name_t *name, OM_uint32 *min)
 {
 	gss_buffer_desc b = { strlen(text), (void *)(uintptr_t)text };
 	gss_name_t whole = GSS_C_NO_NAME;
@@ -92,8 +92,8 @@ OM_uint32 auth_gss_credentials(struct auth_gss *g, gss_cred_id_t *cred,
 				     cred, NULL, NULL);
 }
 
-static OM_uint32 acceptor(const struct auth_gss *g, gss_cred_id_t *cred,
-			  OM_uint32 *min)
+static OM_uint32 acquire_acceptor(const struct auth_gss *g, gss_cred_id_t *cred,
+				  OM_uint32 *min)
 {
 	gss_key_value_element_desc pair = { "keytab", g->keytab };
 	gss_key_value_set_desc store = { 1, &pair };
@@ -138,7 +138,7 @@ static bool is_unreadable(const char *keytab, char fault[RT_AUTH_TEXT])
 }
 
 /* Are there no keys in the client's keytab? The library would only look later. */
-static bool has_none(const struct auth_gss *g, char fault[RT_AUTH_TEXT])
+static bool keytab_is_empty(const struct auth_gss *g, char fault[RT_AUTH_TEXT])
 {
 	krb5_context ctx;
 	krb5_keytab kt;
@@ -193,11 +193,12 @@ static int check_keytab(struct auth_gss *g, const char *principal,
 	bool named = g->own != GSS_C_NO_NAME;
 	OM_uint32 maj, min, other;
 
-	if (g->client && (is_unreadable(keytab, fault) || has_none(g, fault)))
+	if (g->client &&
+	    (is_unreadable(keytab, fault) || keytab_is_empty(g, fault)))
 		return -EINVAL;
 	if (g->client && !named)
 		return 0;
-	maj = acceptor(g, g->client ? &cred : &g->cred, &min);
+	maj = acquire_acceptor(g, g->client ? &cred : &g->cred, &min);
 	gss_release_cred(&other, &cred);
 	if (!GSS_ERROR(maj))
 		return 0;
@@ -246,19 +247,19 @@ static int name_fault(const char *what, const char *name, OM_uint32 maj,
 	return -EINVAL;
 }
 
-static int names(struct auth_gss *g, const struct auth_gss_params *p,
-		 char fault[RT_AUTH_TEXT])
+static int import_names(struct auth_gss *g, const struct auth_gss_params *p,
+			char fault[RT_AUTH_TEXT])
 {
 	OM_uint32 maj, min;
 
 	if (p->principal && *p->principal) {
-		maj = import(p->principal, &g->own, &min);
+		maj = import_name(p->principal, &g->own, &min);
 		if (GSS_ERROR(maj))
 			return name_fault("our principal", p->principal, maj,
 					  min, fault);
 	}
 	if (p->client) {
-		maj = import(p->peer, &g->server, &min);
+		maj = import_name(p->peer, &g->server, &min);
 		if (GSS_ERROR(maj))
 			return name_fault("the server's principal", p->peer,
 					  maj, min, fault);
@@ -286,7 +287,7 @@ int auth_gss_create(const struct auth_gss_params *p, struct auth_gss **out,
 		goto fail;
 	snprintf(g->cache, sizeof(g->cache), "MEMORY:rpcrdma-%ld-%p",
 		 (long)getpid(), (void *)g);
-	rc = names(g, p, fault);
+	rc = import_names(g, p, fault);
 	if (!rc && (!p->client || g->keytab))
 		rc = check_keytab(g, p->principal, fault);
 	if (rc)

@@ -45,7 +45,7 @@ struct exchange {
 	char name[RT_AUTH_TEXT];
 };
 
-static void *start(void *ctx, bool client)
+static void *exchange_start(void *ctx, bool client)
 {
 	struct exchange *e = calloc(1, sizeof(*e));
 
@@ -58,7 +58,7 @@ static void *start(void *ctx, bool client)
 	return e;
 }
 
-static void end(void *exchange)
+static void exchange_end(void *exchange)
 {
 	struct exchange *e = exchange;
 	OM_uint32 min;
@@ -68,14 +68,15 @@ static void end(void *exchange)
 	free(e);
 }
 
-static enum rt_auth_status failed(struct rt_auth_step *s, const char *why)
+static enum rt_auth_status step_failed(struct rt_auth_step *s, const char *why)
 {
 	snprintf(s->text, sizeof(s->text), "%s", why);
 	return RT_AUTH_FAILED;
 }
 
-static enum rt_auth_status failed_gss(struct rt_auth_step *s, const char *what,
-				      OM_uint32 maj, OM_uint32 min)
+static enum rt_auth_status step_failed_gss(struct rt_auth_step *s,
+					   const char *what, OM_uint32 maj,
+					   OM_uint32 min)
 {
 	char text[RT_AUTH_TEXT];
 
@@ -85,7 +86,7 @@ static enum rt_auth_status failed_gss(struct rt_auth_step *s, const char *what,
 }
 
 /* @b's octets to the peer, in memory that the transport can free. */
-static bool give(struct rt_auth_step *s, enum kind kind, gss_buffer_t b)
+static bool queue_token(struct rt_auth_step *s, enum kind kind, gss_buffer_t b)
 {
 	OM_uint32 min;
 
@@ -126,9 +127,9 @@ static enum rt_auth_status send_mic(struct exchange *e, struct rt_auth_step *s,
 	in = (gss_buffer_desc){ sizeof(v), &v };
 	maj = gss_get_mic(&min, e->ctx, GSS_C_QOP_DEFAULT, &in, &mic);
 	if (GSS_ERROR(maj))
-		return failed_gss(s, "cannot make a MIC", maj, min);
-	if (!give(s, KIND_MIC, &mic))
-		return failed(s, "no memory");
+		return step_failed_gss(s, "cannot make a MIC", maj, min);
+	if (!queue_token(s, KIND_MIC, &mic))
+		return step_failed(s, "no memory");
 	return then;
 }
 
@@ -142,10 +143,11 @@ static enum rt_auth_status take_mic(struct exchange *e, struct rt_auth_step *s)
 	in = (gss_buffer_desc){ sizeof(v), &v };
 	maj = gss_verify_mic(&min, e->ctx, &in, &mic, NULL);
 	if (maj != GSS_S_COMPLETE)
-		return failed_gss(s,
-				  "the peer's MIC is wrong (a replayed token, "
-				  "or properties changed on the way)",
-				  maj, min);
+		return step_failed_gss(
+			s,
+			"the peer's MIC is wrong (a replayed token, "
+			"or properties changed on the way)",
+			maj, min);
 	e->over = true;
 	if (e->client) {
 		snprintf(s->text, sizeof(s->text), "%s", e->name);
@@ -191,8 +193,9 @@ static bool may_forget(struct auth_gss *g)
 	return true;
 }
 
-static OM_uint32 init(struct exchange *e, gss_buffer_t in, gss_buffer_t out,
-		      OM_uint32 *min, OM_uint32 *flags)
+static OM_uint32 init_context(struct exchange *e, gss_buffer_t in,
+			      gss_buffer_t out, OM_uint32 *min,
+			      OM_uint32 *flags)
 {
 	struct gss_channel_bindings_struct bound = {
 		.application_data = { sizeof(BOUND) - 1,
@@ -224,34 +227,36 @@ static enum rt_auth_status client_context(struct exchange *e,
 	gss_buffer_desc out = GSS_C_EMPTY_BUFFER;
 	OM_uint32 maj, min = 0, flags = 0;
 
-	maj = init(e, s->token ? &in : GSS_C_NO_BUFFER, &out, &min, &flags);
+	maj = init_context(e, s->token ? &in : GSS_C_NO_BUFFER, &out, &min,
+			   &flags);
 	if (GSS_ERROR(maj)) {
 		OM_uint32 other;
 
 		gss_release_buffer(&other, &out);
-		return failed_gss(s,
-				  s->token ? "the server's token" :
-					     "no ticket for the server",
-				  maj, min);
+		return step_failed_gss(s,
+				       s->token ? "the server's token" :
+						  "no ticket for the server",
+				       maj, min);
 	}
 	e->complete = maj == GSS_S_COMPLETE;
 	if (e->complete != !out.length) {
 		gss_release_buffer(&min, &out);
-		return failed(
+		return step_failed(
 			s, "the exchange of tokens did not complete correctly");
 	}
 	if (!e->complete)
-		return give(s, KIND_CONTEXT, &out) ? RT_AUTH_MORE :
-						     failed(s, "no memory");
+		return queue_token(s, KIND_CONTEXT, &out) ?
+			       RT_AUTH_MORE :
+			       step_failed(s, "no memory");
 	if (!flags_ok(flags))
-		return failed(s, "the server is not authenticated");
+		return step_failed(s, "the server is not authenticated");
 	maj = gss_inquire_context(&min, e->ctx, NULL, &e->peer, NULL, NULL,
 				  NULL, NULL, NULL);
 	if (GSS_ERROR(maj))
-		return failed_gss(s, "the server's name", maj, min);
+		return step_failed_gss(s, "the server's name", maj, min);
 	name_of(e->peer, e->name, sizeof(e->name));
 	if (!*e->name)
-		return failed(s, "the server's name cannot be determined");
+		return step_failed(s, "the server's name cannot be determined");
 	return send_mic(e, s, RT_AUTH_MORE);
 }
 
@@ -271,19 +276,22 @@ static enum rt_auth_status server_context(struct exchange *e,
 	maj = gss_accept_sec_context(&min, &e->ctx, e->g->cred, &in, &bound,
 				     &e->peer, &mech, &out, &flags, NULL, NULL);
 	/* With an error the mechanism may have something for the client. */
-	if (out.length && !give(s, KIND_CONTEXT, &out))
-		return failed(s, "no memory");
+	if (out.length && !queue_token(s, KIND_CONTEXT, &out))
+		return step_failed(s, "no memory");
 	if (GSS_ERROR(maj))
-		return failed_gss(s, "the client's token is refused", maj, min);
+		return step_failed_gss(s, "the client's token is refused", maj,
+				       min);
 	if (maj & GSS_S_CONTINUE_NEEDED)
 		return s->send ? RT_AUTH_MORE :
-				 failed(s, "the mechanism returned no token");
+				 step_failed(s,
+					     "the mechanism returned no token");
 	if (!s->send || !flags_ok(flags) || !(flags & GSS_C_CHANNEL_BOUND_FLAG))
-		return failed(s, "the client's token is refused: it was not "
-				 "made for host authentication");
+		return step_failed(s,
+				   "the client's token is refused: it was not "
+				   "made for host authentication");
 	name_of(e->peer, e->name, sizeof(e->name));
 	if (!*e->name)
-		return failed(s, "the client's name cannot be determined");
+		return step_failed(s, "the client's name cannot be determined");
 	if (!auth_gss_allowed(e->g->allow, e->name)) {
 		snprintf(s->text, sizeof(s->text),
 			 "%.150s is not a host that may be a client (%.60s)",
@@ -295,28 +303,30 @@ static enum rt_auth_status server_context(struct exchange *e,
 }
 
 /* The peer has ended it; what it says may tell us why. */
-static enum rt_auth_status refused(struct exchange *e, struct rt_auth_step *s)
+static enum rt_auth_status peer_refused(struct exchange *e,
+					struct rt_auth_step *s)
 {
 	if (e->client && !e->complete && s->len &&
 	    client_context(e, s) == RT_AUTH_FAILED)
 		return RT_AUTH_FAILED;
-	return failed(s, "the reason is in its log");
+	return step_failed(s, "the reason is in its log");
 }
 
-static enum rt_auth_status step(void *exchange, struct rt_auth_step *s)
+static enum rt_auth_status exchange_step(void *exchange, struct rt_auth_step *s)
 {
 	struct exchange *e = exchange;
 
 	if (!s->token)
 		return client_context(e, s);
 	if (s->kind == KIND_REFUSAL)
-		return refused(e, s);
+		return peer_refused(e, s);
 	if (!e->over && e->complete && s->kind == KIND_MIC &&
 	    s->announced_len == ANNOUNCED)
 		return take_mic(e, s);
 	if (!e->complete && s->kind == KIND_CONTEXT)
 		return e->client ? client_context(e, s) : server_context(e, s);
-	return failed(s, "a token of a kind that is not expected");
+	return step_failed(s, "a token of a kind that is not expected");
 }
 
-const struct rt_auth_ops auth_gss_ops = { start, step, end };
+const struct rt_auth_ops auth_gss_ops = { exchange_start, exchange_step,
+					  exchange_end };

@@ -100,7 +100,7 @@ static void take_reader(struct stats_socket *s)
 		reader_push(r);
 }
 
-static void *thread_main(void *arg)
+static void *stats_thread(void *arg)
 {
 	struct stats_socket *s = arg;
 
@@ -205,7 +205,7 @@ int stats_socket_start_with(const char *path, stats_print_fn print, void *ctx,
 		err = -errno;
 		goto fail;
 	}
-	err = -base_thread_start(&s->thread, "rdma-stats", thread_main, s);
+	err = -base_thread_start(&s->thread, "rdma-stats", stats_thread, s);
 	if (err)
 		goto fail;
 	*out = s;

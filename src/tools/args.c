@@ -18,10 +18,10 @@
 #include "base/addr.h"
 #include "rpcrdma/config.h"
 
-static const char *fail(struct arg_err *err, const char *fmt, ...)
+static const char *arg_fail(struct arg_err *err, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-static const char *fail(struct arg_err *err, const char *fmt, ...)
+static const char *arg_fail(struct arg_err *err, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -63,9 +63,10 @@ const char *arg_number(const char *s, uint64_t min, uint64_t max, uint64_t *out,
 	}
 	if (!end || *end || errno || v > UINT64_MAX >> shift ||
 	    v << shift < min || v << shift > max)
-		return fail(err, "'%.60s' is not a number from %llu to %llu%s",
-			    s, (unsigned long long)min, (unsigned long long)max,
-			    units_upto(max));
+		return arg_fail(err,
+				"'%.60s' is not a number from %llu to %llu%s",
+				s, (unsigned long long)min,
+				(unsigned long long)max, units_upto(max));
 	*out = v << shift;
 	return NULL;
 }
@@ -74,11 +75,12 @@ const char *arg_ms(const char *s, uint64_t min, uint64_t max, uint64_t *out,
 		   struct arg_err *err)
 {
 	return arg_number(s, min, max, out, err) ?
-		       fail(err,
-			    "'%.60s' is not a number of milliseconds from %llu "
-			    "to %llu",
-			    s, (unsigned long long)min,
-			    (unsigned long long)max) :
+		       arg_fail(
+			       err,
+			       "'%.60s' is not a number of milliseconds from %llu "
+			       "to %llu",
+			       s, (unsigned long long)min,
+			       (unsigned long long)max) :
 		       NULL;
 }
 
@@ -111,7 +113,7 @@ const char *arg_choice(const char *s, const char *const *names,
 		if (n > 0 && (size_t)n < sizeof(list) - len)
 			len += (size_t)n;
 	}
-	return fail(err, "'%.60s' is not one of %s", s, list);
+	return arg_fail(err, "'%.60s' is not one of %s", s, list);
 }
 
 const char *arg_rdma_versions(const char *s, unsigned int *out,
@@ -145,7 +147,7 @@ const char *arg_extensions(const char *s, unsigned int *out,
 				 memcmp(known[i].name, at, len)))
 			i++;
 		if (i == 2)
-			return fail(
+			return arg_fail(
 				err,
 				"'%.60s' is not none, xcharext, rtrext or xcharext,rtrext",
 				s);
@@ -235,34 +237,35 @@ const char *arg_addrs(const char *s, unsigned int port, struct arg_addrs *out,
 		host = s + 1;
 		hend = strchr(s, ']');
 		if (!hend || (hend[1] && hend[1] != ':'))
-			return fail(err, "'%.100s' %s", s, form);
+			return arg_fail(err, "'%.100s' %s", s, form);
 		if (hend[1])
 			service = hend + 2;
 	} else if (colon && strchr(s, ':') == colon) {
 		hend = colon;
 		service = colon + 1;
 	} else if (colon && !port) {
-		return fail(err, "'%.100s' %s", s, form);
+		return arg_fail(err, "'%.100s' %s", s, form);
 	}
 	if (hend == host || (size_t)(hend - host) >= sizeof(name) ||
 	    (!service && !port))
-		return fail(err, "'%.100s' %s", s, form);
+		return arg_fail(err, "'%.100s' %s", s, form);
 	memcpy(name, host, (size_t)(hend - host));
 	name[hend - host] = 0;
 	if (service) {
 		bad = arg_number(service, 0, 65535, &p, err);
 		if (bad)
-			return fail(err, "'%.100s' %s", s, form);
+			return arg_fail(err, "'%.100s' %s", s, form);
 	}
 	snprintf(number, sizeof(number), "%u", (unsigned int)p);
 	rc = getaddrinfo(name, number, &hints, &res);
 	if (rc) {
-		fail(err, "'%.100s': %s%s", s, gai_strerror(rc),
-		     *s == '"' ?
-			     ": leave out the quotes" :
-		     *s != '[' && strchr(s, ':') != strrchr(s, ':') ?
-			     ": an IPv6 address with a port is [ADDR]:PORT" :
-			     "");
+		arg_fail(
+			err, "'%.100s': %s%s", s, gai_strerror(rc),
+			*s == '"' ?
+				": leave out the quotes" :
+			*s != '[' && strchr(s, ':') != strrchr(s, ':') ?
+				": an IPv6 address with a port is [ADDR]:PORT" :
+				"");
 		err->unknown_name = is_host_name(name);
 		return err->text;
 	}
@@ -273,8 +276,8 @@ const char *arg_addrs(const char *s, unsigned int port, struct arg_addrs *out,
 	if (found.n)
 		*out = found;
 	else
-		bad = fail(err, "'%.100s' needs an interface: %s%%eth0", s,
-			   name);
+		bad = arg_fail(err, "'%.100s' needs an interface: %s%%eth0", s,
+			       name);
 	freeaddrinfo(res);
 	return bad;
 }
@@ -293,7 +296,7 @@ const char *arg_addr(const char *s, unsigned int port, struct arg_addr *out,
 const char *arg_provider(const char *s, const char **out, struct arg_err *err)
 {
 	if (!fab_provider(s))
-		return fail(
+		return arg_fail(
 			err,
 			"'%.60s' is not a provider that is built in: iwarp%s",
 			s, fab_provider("verbs") ? " or verbs" : "");

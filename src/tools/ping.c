@@ -51,16 +51,16 @@ static void log_text(void *ctx, int level, const char *text)
 
 static void ping_done(struct rt_request *rq);
 
-static bool more(const struct ping *p)
+static bool has_more(const struct ping *p)
 {
 	return !interrupted && !p->down &&
 	       (!p->o.count || p->sent < p->o.count);
 }
 
-static void failed(struct ping *p, uint32_t xid, const char *fmt, ...)
+static void call_failed(struct ping *p, uint32_t xid, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-static void failed(struct ping *p, uint32_t xid, const char *fmt, ...)
+static void call_failed(struct ping *p, uint32_t xid, const char *fmt, ...)
 {
 	char text[sizeof(p->first_failure)];
 	va_list ap;
@@ -153,23 +153,24 @@ static void ping_done(struct rt_request *rq)
 		return;
 	}
 	if (rq->status == -EREMOTEIO) {
-		failed(p, rq->xid, "the server answered %s",
-		       wire_errcode_name(rq->error.code));
+		call_failed(p, rq->xid, "the server answered %s",
+			    wire_errcode_name(rq->error.code));
 	} else if (rq->status) {
-		failed(p, rq->xid, "%s", strerror(-rq->status));
+		call_failed(p, rq->xid, "%s", strerror(-rq->status));
 	} else if (reply_head(rq, &rep)) {
-		failed(p, rq->xid, "the Reply is malformed");
+		call_failed(p, rq->xid, "the Reply is malformed");
 	} else if (rep.denied || rep.stat != RPC_ACCEPT_SUCCESS) {
 		if (!rep.denied && rep.high)
-			failed(p, rq->xid,
-			       "program %u: version %u is not served, %u to %u are: try --version %u",
-			       p->o.program, s->version, rep.low, rep.high,
-			       rep.high);
+			call_failed(
+				p, rq->xid,
+				"program %u: version %u is not served, %u to %u are: try --version %u",
+				p->o.program, s->version, rep.low, rep.high,
+				rep.high);
 		else if (rep.low || rep.high)
-			failed(p, rq->xid, "%s (%u to %u)",
-			       rpc_reply_text(&rep), rep.low, rep.high);
+			call_failed(p, rq->xid, "%s (%u to %u)",
+				    rpc_reply_text(&rep), rep.low, rep.high);
 		else
-			failed(p, rq->xid, "%s", rpc_reply_text(&rep));
+			call_failed(p, rq->xid, "%s", rpc_reply_text(&rep));
 	} else {
 		p->answered++;
 		lat_add(&p->lat, took);
@@ -178,7 +179,7 @@ static void ping_done(struct rt_request *rq)
 			       (double)took / 1000);
 	}
 	rt_request_reset(rq);
-	if (p->o.flood && more(p) && !rt_conn_is_closing(p->conn) &&
+	if (p->o.flood && has_more(p) && !rt_conn_is_closing(p->conn) &&
 	    (!rq->status || rq->status == -EREMOTEIO))
 		submit(p, rq);
 }
@@ -282,9 +283,9 @@ static bool is_idle(const struct ping *p)
 	return !p->busy;
 }
 
-static bool is_over(const struct ping *p)
+static bool is_done(const struct ping *p)
 {
-	return !p->busy && !more(p);
+	return !p->busy && !has_more(p);
 }
 
 static bool never(const struct ping *p)
@@ -330,7 +331,7 @@ static bool was_rdma(const struct ping *p)
 }
 
 /* Who takes a connection and ends it without any Reply has refused it. */
-static const char *refused(const struct ping *p)
+static const char *refusal_hint(const struct ping *p)
 {
 	struct rt_conn_info info;
 
@@ -342,18 +343,18 @@ static const char *refused(const struct ping *p)
 		       " before any Reply: the server's log says why";
 }
 
-static void flood(struct ping *p, uint64_t timeout)
+static void ping_flood(struct ping *p, uint64_t timeout)
 {
-	for (unsigned int i = 0; i < p->o.depth && more(p); i++) {
+	for (unsigned int i = 0; i < p->o.depth && has_more(p); i++) {
 		struct slot *s = rt_request_user(p->rq[i]);
 
 		if (!s->busy)
 			submit(p, p->rq[i]);
 	}
-	while (!is_over(p) && !p->down) {
+	while (!is_done(p) && !p->down) {
 		uint64_t before = p->answered + p->failed;
 
-		run_until(p, base_now_ns() + timeout, is_over);
+		run_until(p, base_now_ns() + timeout, is_done);
 		if (p->answered + p->failed == before)
 			return; /* nothing for a whole time-out */
 	}
@@ -361,14 +362,14 @@ static void flood(struct ping *p, uint64_t timeout)
 
 static void one_by_one(struct ping *p, uint64_t timeout)
 {
-	while (more(p)) {
+	while (has_more(p)) {
 		uint64_t start = base_now_ns();
 
 		submit(p, p->rq[0]);
 		run_until(p, start + timeout, is_idle);
 		if (p->busy)
 			return;
-		if (more(p))
+		if (has_more(p))
 			run_until(p, start + p->o.interval_ms * 1000000, never);
 	}
 }
@@ -377,9 +378,9 @@ static void ping_run(struct ping *p)
 {
 	const uint64_t timeout = p->o.timeout_ms * 1000000;
 
-	while (more(p)) {
+	while (has_more(p)) {
 		if (p->o.flood)
-			flood(p, timeout);
+			ping_flood(p, timeout);
 		else
 			one_by_one(p, timeout);
 		if (!p->down || p->busy)
@@ -412,7 +413,7 @@ static void ping_explain(struct ping *p)
 		snprintf(p->reason, sizeof(p->reason), "no answer");
 	base_addr_name(sa, server, sizeof(server));
 	fprintf(stderr, "rpcrdma-ping: no connection to %s: %s%s\n", server,
-		p->reason, refused(p));
+		p->reason, refusal_hint(p));
 	/* Not if nothing was tried. A device has a port of its own: no TCP is
 	 * refused there. */
 	if (p->inst && p->error != -ECONNREFUSED && !was_rdma(p) &&
@@ -512,7 +513,7 @@ int main(int argc, char **argv)
 		ping_report_summary(p, start);
 	if (p->down)
 		fprintf(stderr, "rpcrdma-ping: the connection ended: %s%s\n",
-			p->reason, refused(p));
+			p->reason, refusal_hint(p));
 	status = p->answered == p->sent && p->sent && !p->down ? EXIT_ALL :
 								 EXIT_SOME;
 out:

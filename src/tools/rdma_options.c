@@ -13,7 +13,7 @@ void rdma_options_init(struct rdma_options *o)
 	o->crc = FAB_CRC_AUTO;
 }
 
-static const char *text(const char **to, const char *value)
+static const char *set_text(const char **to, const char *value)
 {
 	*to = value;
 	return NULL;
@@ -54,13 +54,13 @@ bool rdma_options_set(struct rdma_options *o, int opt, const char *value,
 		*bad = hostauth_policy(value, &c->auth, err);
 		break;
 	case RDMA_OPT_KEYTAB:
-		*bad = text(&h->keytab, value);
+		*bad = set_text(&h->keytab, value);
 		break;
 	case RDMA_OPT_PRINCIPAL:
-		*bad = text(&h->principal, value);
+		*bad = set_text(&h->principal, value);
 		break;
 	case RDMA_OPT_SERVER_PRINCIPAL:
-		*bad = text(&h->server_principal, value);
+		*bad = set_text(&h->server_principal, value);
 		break;
 	case RDMA_OPT_HOST_AUTH_TIMEOUT:
 		*bad = hostauth_timeout(value, h, c, err);

@@ -10,7 +10,7 @@
  */
 #include <string.h>
 
-#include "wire/cursor.h"
+#include "wire/codec.h"
 
 bool wire_prefix_decode(const void *buf, size_t len, struct wire_prefix *p)
 {

@@ -9,7 +9,7 @@
  */
 #include <string.h>
 
-#include "wire/cursor.h"
+#include "wire/codec.h"
 
 void wire_enc_init(struct wire_enc *e, void *buf, size_t size)
 {
@@ -20,7 +20,7 @@ void wire_enc_init(struct wire_enc *e, void *buf, size_t size)
 }
 
 /* The place for @n more octets, or NULL for ever after the first lack. */
-static uint8_t *take(struct wire_enc *e, size_t n)
+static uint8_t *enc_room(struct wire_enc *e, size_t n)
 {
 	uint8_t *p;
 
@@ -42,7 +42,7 @@ static void set_segment(uint8_t *p, const struct wire_segment *s)
 
 void wire_put_u32(struct wire_enc *e, uint32_t v)
 {
-	uint8_t *p = take(e, 4);
+	uint8_t *p = enc_room(e, 4);
 
 	if (p)
 		be32_put(p, v);
@@ -50,7 +50,7 @@ void wire_put_u32(struct wire_enc *e, uint32_t v)
 
 void wire_put_u64(struct wire_enc *e, uint64_t v)
 {
-	uint8_t *p = take(e, 8);
+	uint8_t *p = enc_room(e, 8);
 
 	if (p)
 		be64_put(p, v);
@@ -65,7 +65,7 @@ void wire_put_octets(struct wire_enc *e, const void *data, size_t len)
 		e->overflow = true;
 		return;
 	}
-	p = take(e, len + pad);
+	p = enc_room(e, len + pad);
 	if (!p || !len)
 		return;
 	memcpy(p, data, len);
@@ -74,7 +74,7 @@ void wire_put_octets(struct wire_enc *e, const void *data, size_t len)
 
 void wire_put_prefix(struct wire_enc *e, const struct wire_prefix *p)
 {
-	uint8_t *b = take(e, WIRE_PREFIX_LEN);
+	uint8_t *b = enc_room(e, WIRE_PREFIX_LEN);
 
 	if (!b)
 		return;
@@ -86,7 +86,7 @@ void wire_put_prefix(struct wire_enc *e, const struct wire_prefix *p)
 
 void wire_put_segment(struct wire_enc *e, const struct wire_segment *s)
 {
-	uint8_t *p = take(e, WIRE_SEGMENT_LEN);
+	uint8_t *p = enc_room(e, WIRE_SEGMENT_LEN);
 
 	if (p)
 		set_segment(p, s);
@@ -99,7 +99,7 @@ void wire_put_bool(struct wire_enc *e, bool more)
 
 void wire_put_read(struct wire_enc *e, const struct wire_read_segment *s)
 {
-	uint8_t *p = take(e, WIRE_READ_LEN);
+	uint8_t *p = enc_room(e, WIRE_READ_LEN);
 
 	if (!p)
 		return;
@@ -154,6 +154,20 @@ void wire_put_props(struct wire_enc *e, const struct wire_prop *props,
 	wire_put_u32(e, count);
 	for (uint32_t i = 0; i < count && !e->overflow; i++)
 		wire_put_prop(e, &props[i]);
+}
+
+void wire_enc_begin(struct wire_enc *e, void *buf, size_t size, uint32_t xid,
+		    uint32_t credit, uint32_t htype)
+{
+	struct wire_prefix p = { xid, WIRE_VERS2, credit, htype };
+
+	wire_enc_init(e, buf, size);
+	wire_put_prefix(e, &p);
+}
+
+size_t wire_enc_finish(const struct wire_enc *e)
+{
+	return e->overflow ? 0 : e->len;
 }
 
 size_t wire_encode_grant(void *buf, size_t size, uint32_t credit)
@@ -261,7 +275,7 @@ size_t wire_add(size_t len, uint32_t count, size_t each)
 	return n;
 }
 
-static size_t add_chunk(size_t len, const struct wire_chunk_desc *c)
+static size_t chunk_len(size_t len, const struct wire_chunk_desc *c)
 {
 	return wire_add(wire_add(len, 1, 4), c->count, WIRE_SEGMENT_LEN);
 }
@@ -270,14 +284,14 @@ size_t wire_add_writes(size_t len, const struct wire_chunk_desc *w,
 		       uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++)
-		len = add_chunk(wire_add(len, 1, 4), &w[i]);
+		len = chunk_len(wire_add(len, 1, 4), &w[i]);
 	return wire_add(len, 1, 4);
 }
 
 size_t wire_add_reply(size_t len, const struct wire_chunk_desc *r)
 {
 	len = wire_add(len, 1, 4);
-	return r ? add_chunk(len, r) : len;
+	return r ? chunk_len(len, r) : len;
 }
 
 size_t wire_call_len(bool external, const struct wire_call_desc *d)

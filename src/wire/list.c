@@ -13,7 +13,7 @@
  */
 #include <string.h>
 
-#include "wire/cursor.h"
+#include "wire/codec.h"
 
 /*
  * RFC 4506 4.4: a bool is 0 or 1. Other values are refused, since a sender

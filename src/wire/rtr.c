@@ -9,7 +9,7 @@
  */
 #include <string.h>
 
-#include "wire/cursor.h"
+#include "wire/codec.h"
 #include "rpcrdma/rtr.h"
 
 /* A counted array of objects of @each octets. */
@@ -233,8 +233,8 @@ static bool scan_body(struct wire_cursor *c, struct wire_xmt *m)
 	}
 }
 
-static enum wire_status begin(const void *buf, size_t len,
-			      struct wire_prefix *p)
+static enum wire_status decode_prefix(const void *buf, size_t len,
+				      struct wire_prefix *p)
 {
 	if (!wire_prefix_decode(buf, len, p))
 		return WIRE_SHORT;
@@ -249,7 +249,7 @@ enum wire_status wire_xmt_decode(const void *buf, size_t len,
 	enum wire_status st;
 
 	memset(m, 0, sizeof(*m));
-	st = begin(buf, len, &m->p);
+	st = decode_prefix(buf, len, &m->p);
 	if (st != WIRE_OK)
 		return st;
 	if (m->p.htype != RDMA2_X_XMTREQ && m->p.htype != RDMA2_X_XMTRESP &&
@@ -307,7 +307,7 @@ enum wire_status wire_repterr_decode(const void *buf, size_t len,
 {
 	struct wire_cursor c = { buf, len, WIRE_PREFIX_LEN };
 	struct wire_prefix p;
-	enum wire_status st = begin(buf, len, &p);
+	enum wire_status st = decode_prefix(buf, len, &p);
 
 	memset(r, 0, sizeof(*r));
 	if (st != WIRE_OK)

@@ -7,7 +7,7 @@
  *
  * No state but the caller's struct wire_enc; any thread.
  */
-#include "wire/cursor.h"
+#include "wire/codec.h"
 #include "rpcrdma/rtr.h"
 
 static void put_items(struct wire_enc *e, const struct wire_xmt_desc *d)

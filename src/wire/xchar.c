@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "wire/cursor.h"
+#include "wire/codec.h"
 
 bool wire_xchar_prop_ok(const struct wire_prop *p)
 {
@@ -62,7 +62,8 @@ static bool scan_subset(struct wire_cursor *c, struct wire_subset *s)
 	return true;
 }
 
-static enum wire_status decode_body(struct wire_cursor *c, struct wire_xchar *x)
+static enum wire_status decode_xchar_body(struct wire_cursor *c,
+					  struct wire_xchar *x)
 {
 	enum wire_status st;
 	uint32_t v;
@@ -107,7 +108,7 @@ enum wire_status wire_xchar_decode(const void *buf, size_t len,
 	if (p.vers != WIRE_VERS2)
 		return WIRE_VERSION;
 	/* As wire_decode(): counts cannot wrap. */
-	st = len > UINT32_MAX ? WIRE_BAD_XDR : decode_body(&c, x);
+	st = len > UINT32_MAX ? WIRE_BAD_XDR : decode_xchar_body(&c, x);
 	if (st != WIRE_OK) {
 		memset(x, 0, sizeof(*x));
 		x->p = p;

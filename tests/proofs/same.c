@@ -5,13 +5,13 @@
  * The numbers of segments and chunks are taken one after the other, their values are
  * any. The length that is told beforehand is that of the header.
  */
-#include "wire/cm.c"
+#include "wire/cm_private.c"
 #include "wire/decode.c"
 #include "wire/encode.c"
 #include "wire/list.c"
 #include "wire/names.c"
 #define decode_error decode_error_v1
-#include "wire/v1.c"
+#include "wire/wire1.c"
 #undef decode_error
 
 #include "proof.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cm - RFC 8797 private data of the connection manager
+ * cm_private - RFC 8797 private data of the connection manager
  *
  * It describes version 1 settings only [B7].
  *

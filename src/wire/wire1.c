@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * v1 - RPC-over-RDMA version 1, RFC 8166 section 4
+ * wire1 - RPC-over-RDMA version 1, RFC 8166 section 4
  *
  * Both directions of the codec, over the same lists as version 2. A message
  * does not say whether it is a Call or a Reply: the RPC message does, or the
@@ -10,7 +10,7 @@
  */
 #include <string.h>
 
-#include "wire/cursor.h"
+#include "wire/codec.h"
 
 /* The errors of version 1, as numbered on the wire. */
 #define ERR_VERS 1
@@ -20,8 +20,8 @@
 #define RPC_CALL 0
 #define RPC_REPLY 1
 
-static enum wire_status decode_error(struct wire_cursor *c,
-				     struct wire_error *e)
+static enum wire_status wire1_decode_error(struct wire_cursor *c,
+					   struct wire_error *e)
 {
 	if (!wire_get_u32(c, &e->code))
 		return WIRE_BAD_ERROR;
@@ -125,7 +125,7 @@ enum wire_status wire1_decode(const void *buf, size_t len, struct wire_msg *m)
 	if (m->p.htype == RDMA1_DONE)
 		return WIRE_IGNORE;
 	if (m->p.htype == RDMA1_ERROR)
-		st = decode_error(&c, &m->error);
+		st = wire1_decode_error(&c, &m->error);
 	else if (len < WIRE1_HEADER_MIN)
 		return WIRE_SHORT;
 	else if (m->p.htype == RDMA1_MSG)
@@ -146,8 +146,8 @@ enum wire_status wire1_decode(const void *buf, size_t len, struct wire_msg *m)
 	return WIRE_OK;
 }
 
-static void begin(struct wire_enc *e, void *buf, size_t size, uint32_t xid,
-		  uint32_t credit, bool external)
+static void wire1_enc_begin(struct wire_enc *e, void *buf, size_t size,
+			    uint32_t xid, uint32_t credit, bool external)
 {
 	struct wire_prefix p = { xid, WIRE_VERS1, credit,
 				 external ? RDMA1_NOMSG : RDMA1_MSG };
@@ -161,7 +161,7 @@ size_t wire1_encode_call(void *buf, size_t size, uint32_t xid, uint32_t credit,
 {
 	struct wire_enc e;
 
-	begin(&e, buf, size, xid, credit, external);
+	wire1_enc_begin(&e, buf, size, xid, credit, external);
 	/* One list: the Position-Zero Read chunk is its beginning. */
 	for (uint32_t i = 0; external && i < d->ncall && !e.overflow; i++)
 		wire_put_read(&e, &d->call[i]);
@@ -176,7 +176,7 @@ size_t wire1_encode_reply(void *buf, size_t size, uint32_t xid, uint32_t credit,
 {
 	struct wire_enc e;
 
-	begin(&e, buf, size, xid, credit, external);
+	wire1_enc_begin(&e, buf, size, xid, credit, external);
 	wire_put_reads(&e, NULL, 0);
 	wire_put_writes(&e, d->writes, d->nwrites);
 	wire_put_reply(&e, d->reply);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cursor - bounded reading of a message, private to the wire layer
+ * codec - what the files of this room share: bounded reading, parts of headers
  *
  * This is where the byte order of the network ends. Nothing else in the layer
  * reads a message's octets, so the bounds are checked in one place.
  */
-#ifndef RPCRDMA_WIRE_CURSOR_H
-#define RPCRDMA_WIRE_CURSOR_H
+#ifndef RPCRDMA_WIRE_CODEC_H
+#define RPCRDMA_WIRE_CODEC_H
 
 #include "base/be.h"
 #include "rpcrdma/wire.h"
@@ -96,19 +96,9 @@ size_t wire_add_writes(size_t len, const struct wire_chunk_desc *w,
 		       uint32_t count);
 size_t wire_add_reply(size_t len, const struct wire_chunk_desc *r);
 
-/* A header of version 2 begins; its length at the end, 0 if there was no room. */
-static inline void wire_enc_begin(struct wire_enc *e, void *buf, size_t size,
-				  uint32_t xid, uint32_t credit, uint32_t htype)
-{
-	struct wire_prefix p = { xid, WIRE_VERS2, credit, htype };
+/* Begin a header of version 2. Finishing returns its length, 0 if it does not fit. */
+void wire_enc_begin(struct wire_enc *e, void *buf, size_t size, uint32_t xid,
+		    uint32_t credit, uint32_t htype);
+size_t wire_enc_finish(const struct wire_enc *e);
 
-	wire_enc_init(e, buf, size);
-	wire_put_prefix(e, &p);
-}
-
-static inline size_t wire_enc_finish(const struct wire_enc *e)
-{
-	return e->overflow ? 0 : e->len;
-}
-
-#endif /* RPCRDMA_WIRE_CURSOR_H */
+#endif /* RPCRDMA_WIRE_CODEC_H */
