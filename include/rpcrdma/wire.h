@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * wire - the octets of RPC-over-RDMA versions 2 and 1 and of RFC 8797 data
+ * Prefix: wire_, and wire1_ for version 1.
  *
  * Pure functions over bounded byte ranges: no I/O, no allocation, no state.
  * Any thread may call anything here at any time.

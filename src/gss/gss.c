@@ -49,8 +49,8 @@ static size_t add_status(OM_uint32 code, int type, char *to, size_t size)
 
 void auth_gss_text(OM_uint32 maj, OM_uint32 min, char *to, size_t size)
 {
-	/* The mechanism's says what is wrong; the other only what kind of thing
-	 * it is, in many words. */
+	/* The mechanism's text says what is wrong, the other only of what kind
+	 * it is. */
 	if (!min || !add_status(min, GSS_C_MECH_CODE, to, size))
 		add_status(maj, GSS_C_GSS_CODE, to, size);
 	for (; *to; to++)
@@ -69,7 +69,7 @@ static OM_uint32 import_name(const char *text, gss_name_t *name, OM_uint32 *min)
 				       name);
 	maj = gss_import_name(
 		min, &b, (gss_OID)(uintptr_t)GSS_KRB5_NT_PRINCIPAL_NAME, name);
-	/* Only this looks at it. */
+	/* gss_canonicalize_name() checks the name. */
 	if (!GSS_ERROR(maj))
 		maj = gss_canonicalize_name(
 			min, *name, (gss_OID)(uintptr_t)gss_mech_krb5, &whole);
@@ -104,8 +104,7 @@ static OM_uint32 acquire_acceptor(const struct auth_gss *g, gss_cred_id_t *cred,
 				     cred, NULL, NULL);
 }
 
-/* Of a file that cannot be read the library says that it is not there, whatever the
- * reason. */
+/* For any file that cannot be read the library says that it does not exist. */
 static bool is_unreadable(const char *keytab, char fault[RT_AUTH_TEXT])
 {
 	const char *path = strncmp(keytab, "FILE:", 5) ? keytab : keytab + 5;
@@ -115,7 +114,7 @@ static bool is_unreadable(const char *keytab, char fault[RT_AUTH_TEXT])
 	if (*path != '/' || !access(path, R_OK))
 		return false;
 	found = access(path, F_OK) ? errno : 0;
-	/* To a service that is given none that directory is closed. */
+	/* The directory is closed to a service without credentials. */
 	if (found && given)
 		snprintf(
 			fault, RT_AUTH_TEXT,
@@ -137,7 +136,7 @@ static bool is_unreadable(const char *keytab, char fault[RT_AUTH_TEXT])
 	return true;
 }
 
-/* Are there no keys in the client's keytab? The library would only look later. */
+/* Otherwise the library would look at the first exchange only. */
 static bool keytab_is_empty(const struct auth_gss *g, char fault[RT_AUTH_TEXT])
 {
 	krb5_context ctx;
@@ -166,7 +165,7 @@ static bool keytab_is_empty(const struct auth_gss *g, char fault[RT_AUTH_TEXT])
 	return rc;
 }
 
-/* What Kerberos takes where none is set. */
+/* The keytab that Kerberos uses by default. */
 static const char *default_keytab(char to[KEYTAB_NAME])
 {
 	krb5_context ctx;
@@ -180,9 +179,9 @@ static const char *default_keytab(char to[KEYTAB_NAME])
 }
 
 /*
- * Is there a key of our principal, or of any if there is none? A server keeps what it
- * finds. A client looks in the same way, since otherwise its library would only at the
- * first exchange; without a name it takes the first key.
+ * Is there a key of our principal, or any key without one? A server keeps the
+ * credentials. A client only looks, since its library would not before the
+ * first exchange; without a name it uses the first key.
  */
 static int check_keytab(struct auth_gss *g, const char *principal,
 			char fault[RT_AUTH_TEXT])
@@ -216,7 +215,7 @@ static int check_keytab(struct auth_gss *g, const char *principal,
 	return -EINVAL;
 }
 
-/* Whether there is any ticket, or key for one, by default. */
+/* Is there a ticket, or a key for one, by default? */
 static void look_for_tickets(struct auth_gss *g, char fault[RT_AUTH_TEXT])
 {
 	gss_cred_id_t cred = GSS_C_NO_CREDENTIAL;
@@ -329,8 +328,8 @@ void auth_gss_destroy(struct auth_gss *g)
 	free(g);
 }
 
-/* The next pattern of @list, from where it returns what is behind it; NULL: there is
- * none. What is too long for any name is passed over. */
+/* Get the next pattern of @list. Returns the list behind it, or NULL at the
+ * end. A pattern too long for any name is skipped. */
 static const char *next_pattern(const char *list, char pattern[RT_AUTH_TEXT])
 {
 	size_t n;

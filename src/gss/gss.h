@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * gss - host authentication by Kerberos
+ * gss - host authentication by Kerberos. Prefix: auth_gss_.
  *
  * The authenticator of rpcrdma/auth.h for the identities that NFS sites
  * have: the client shows a ticket of its host's for the server's service, and
@@ -14,7 +14,7 @@
 
 #include "rpcrdma/auth.h"
 
-/* Who may be a client, unless said otherwise. */
+/* Default for auth_gss_params.allow. */
 #define AUTH_GSS_ALLOW "host/*, nfs/*"
 
 struct auth_gss;
@@ -34,8 +34,8 @@ struct auth_gss_params {
 			    * and ?, separated by blanks or commas */
 };
 
-/* 0; otherwise -ENOMEM, or -EINVAL and in @fault what to do about it. With 0 @fault
- * is empty, or says what a client still needs. */
+/* Returns 0, -ENOMEM, or -EINVAL with what to do about it in @fault. With 0
+ * @fault is empty, or says what a client still needs. */
 int auth_gss_create(const struct auth_gss_params *p, struct auth_gss **g,
 		    char fault[RT_AUTH_TEXT]);
 void auth_gss_destroy(struct auth_gss *g);
@@ -43,12 +43,12 @@ void auth_gss_destroy(struct auth_gss *g);
 /* The context is a struct auth_gss. */
 extern const struct rt_auth_ops auth_gss_ops;
 
-/* Is @name one of the list? */
+/* Returns true if @name matches a pattern of @list. */
 bool auth_gss_allowed(const char *list, const char *name);
 /*
- * Its first pattern that has no "@" and does not end in "*": names end with "@" and a
- * realm, so it matches none, or none that it is meant for. The rest of the list, or
- * NULL: there is no such pattern.
+ * Get the first pattern of @list without "@" that does not end in "*": names
+ * end with "@" and a realm, so it matches none, or none that is meant. Returns
+ * the list behind it, or NULL if there is none.
  */
 const char *auth_gss_no_realm(const char *list, char pattern[RT_AUTH_TEXT]);
 

@@ -31,7 +31,7 @@ enum kind {
 };
 
 #define ANNOUNCED 40
-/* A server that refuses whatever it gets shall not keep the KDC busy. */
+/* A server that refuses everything must not keep the KDC busy. */
 #define FORGET_MS 10000
 #define BOUND "RPC-over-RDMA version 2 host authentication"
 
@@ -40,7 +40,7 @@ struct exchange {
 	bool client;
 	gss_ctx_id_t ctx;
 	gss_name_t peer;
-	bool complete; /* the context is */
+	bool complete; /* of the context */
 	bool over;
 	char name[RT_AUTH_TEXT];
 };
@@ -85,7 +85,7 @@ static enum rt_auth_status step_failed_gss(struct rt_auth_step *s,
 	return RT_AUTH_FAILED;
 }
 
-/* @b's octets to the peer, in memory that the transport can free. */
+/* Send @b, in memory that the transport can free. */
 static bool queue_token(struct rt_auth_step *s, enum kind kind, gss_buffer_t b)
 {
 	OM_uint32 min;
@@ -101,7 +101,7 @@ static bool queue_token(struct rt_auth_step *s, enum kind kind, gss_buffer_t b)
 	return s->out;
 }
 
-/* ---- What shows that the peer is here, now ---------------------------- */
+/* ---- MICs: the peer is present now -------------------------------------- */
 
 /* What the MIC of one end covers. */
 struct covered {
@@ -173,7 +173,7 @@ static void name_of(gss_name_t name, char *to, size_t size)
 	OM_uint32 maj, min;
 
 	maj = gss_display_name(&min, name, &b, NULL);
-	/* A name with a NUL in it would be another one to others. */
+	/* To others a name with a NUL is another name. */
 	if (GSS_ERROR(maj) || !b.length || b.length >= size ||
 	    memchr(b.value, 0, b.length))
 		*to = 0;
@@ -213,7 +213,7 @@ static OM_uint32 init_context(struct exchange *e, gss_buffer_t in,
 					   0, &bound, in, NULL, out, flags,
 					   NULL);
 	gss_release_cred(&other, &cred);
-	/* The server may have a new key since this ticket was made. */
+	/* The server may have a new key. */
 	if (GSS_ERROR(maj) && in && may_forget(e->g))
 		auth_gss_forget(e->g);
 	pthread_mutex_unlock(&e->g->client_lock);
@@ -275,7 +275,7 @@ static enum rt_auth_status server_context(struct exchange *e,
 	gss_release_name(&min, &e->peer);
 	maj = gss_accept_sec_context(&min, &e->ctx, e->g->cred, &in, &bound,
 				     &e->peer, &mech, &out, &flags, NULL, NULL);
-	/* With an error the mechanism may have something for the client. */
+	/* Even with an error there may be a token for the client. */
 	if (out.length && !queue_token(s, KIND_CONTEXT, &out))
 		return step_failed(s, "no memory");
 	if (GSS_ERROR(maj))
@@ -302,7 +302,7 @@ static enum rt_auth_status server_context(struct exchange *e,
 	return RT_AUTH_MORE;
 }
 
-/* The peer has ended it; what it says may tell us why. */
+/* The peer has ended the exchange; its token may say why. */
 static enum rt_auth_status peer_refused(struct exchange *e,
 					struct rt_auth_step *s)
 {

@@ -13,21 +13,21 @@
 struct auth_gss {
 	bool client;
 	char *keytab, *allow;
-	char cache[64]; /* client with a keytab: its tickets, in memory */
+	char cache[64]; /* client with a keytab: its ticket cache, in memory */
 	gss_name_t own; /* or GSS_C_NO_NAME */
 	gss_name_t server; /* client */
 	gss_cred_id_t cred; /* server */
 	pthread_mutex_t client_lock;
-	uint64_t forgotten_ms; /* when tickets were last forgotten; or 0 */
+	uint64_t forgotten_ms; /* time of the last auth_gss_forget() of a failed exchange, or 0 */
 };
 
-/* A client's, anew for each exchange: tickets run out. Lock held. */
+/* Lock held. Get a client's credentials, for each exchange: tickets expire. */
 OM_uint32 auth_gss_credentials(struct auth_gss *g, gss_cred_id_t *cred,
 			       OM_uint32 *min);
-/* A client with a keytab drops its tickets, which the library would keep until they run
- * out, and gets new ones when it needs them. Lock held, or nobody else has @g. */
+/* Lock held, or @g not shared. Drop the tickets of a client with a keytab,
+ * which the library would keep until they expire. */
 void auth_gss_forget(struct auth_gss *g);
-/* What GSS has to say, in one line. */
+/* Format the error in one line. */
 void auth_gss_text(OM_uint32 maj, OM_uint32 min, char *to, size_t size);
 
 #endif /* RPCRDMA_GSS_INTERNAL_H */

@@ -17,7 +17,7 @@ static int compound_head(struct ulb_call *c, struct ulb_cur *cur, uint32_t *tag,
 	return 0;
 }
 
-/* So that session's client is one that is named, and no other's state is. */
+/* The session's client is the one whose state may be named. */
 static void note_sequence(struct ulb_call *c, struct ulb_walk *w)
 {
 	struct ulb_cur args = w->cur;
@@ -33,7 +33,7 @@ static void note_sequence(struct ulb_call *c, struct ulb_walk *w)
 		w->cache_at = args.pos - 4;
 }
 
-/* Results that Ganesha gives away with a Reply, whether or not it keeps that. */
+/* Ganesha gives these results away with a Reply, even one that it keeps. */
 static bool returns_data(uint32_t op)
 {
 	return op == OP_READ || op == OP_READDIR;
@@ -64,8 +64,8 @@ static void withhold(struct ulb_call *c, struct ulb_walk *w, uint32_t status)
 }
 
 /*
- * Ganesha keeps the Reply, for the session's slot or, of a COMPOUND of 4.0 that
- * creates something, for its duplicate request cache.
+ * Ganesha keeps the Reply: for the session's slot or, of a COMPOUND of 4.0 that
+ * creates something, in its duplicate request cache.
  */
 static void note_kept(struct ulb_call *c, struct ulb_walk *w, uint32_t op)
 {
@@ -84,13 +84,13 @@ static void note_kept(struct ulb_call *c, struct ulb_walk *w, uint32_t op)
 	w->creates |= makes;
 }
 
-/* They end state: LOCK, if it is refused, what it has made for a new owner. */
+/* LOCK ends, if refused, what it has made for a new owner. */
 static bool ends_state(uint32_t op)
 {
 	return op == OP_CLOSE || op == OP_DELEGRETURN || op == OP_LOCK;
 }
 
-/* They may: if they fail behind what they have made. */
+/* If they fail after they have made state. */
 static bool may_end(uint32_t op)
 {
 	return op == OP_OPEN || op == OP_LAYOUTGET || op == OP_LAYOUTRETURN;
@@ -104,12 +104,10 @@ static bool names_state(uint32_t op)
 }
 
 /*
- * The operation at @index, whose arguments are next: what it says of the COMPOUND
- * is noted. -EBADMSG; 0: Ganesha has no such operation in this minor version, and
- * executes nothing from here on.
- *
- * Of what comes behind an operation that Ganesha is not shown only the class is
- * noted.
+ * Read the number of the operation at @index, and note what it means for the
+ * COMPOUND. Returns 1 at its arguments; 0 if Ganesha has no such operation in
+ * this minor version, and executes nothing from here on; or -EBADMSG. Behind a
+ * withheld operation only the class is noted.
  */
 static int next_op(struct ulb_call *c, struct ulb_walk *w, uint32_t index,
 		   uint32_t *op)
@@ -142,10 +140,10 @@ static int next_op(struct ulb_call *c, struct ulb_walk *w, uint32_t index,
 }
 
 /*
- * In 4.0, does Ganesha refuse an operation of the clients @of, because one of them or
- * the client before was not of this instance? It does so with the status by which a
- * client learns of the restart (STALE_STATEID, STALE_CLIENTID), and executes nothing
- * behind it; what comes before it in the COMPOUND is of this instance.
+ * In 4.0, does Ganesha refuse an operation of the clients @of, because one of
+ * them or the client before belongs to another instance? It returns the status
+ * by which a client learns of the restart (STALE_STATEID, STALE_CLIENTID), and
+ * executes nothing behind it.
  */
 static bool is_stale(const struct ulb_call *c, const struct ulb_named *of)
 {
@@ -155,9 +153,9 @@ static bool is_stale(const struct ulb_call *c, const struct ulb_named *of)
 }
 
 /*
- * Whose state does @op end or name? The client's of the session, without one a single
- * client's in the whole COMPOUND, or it is not shown to Ganesha. A special stateid of
- * zeros may stand for any that has been named before.
+ * Note the client whose state @op ends or names: it must be the session's or,
+ * without a session, the only one in the COMPOUND; otherwise the operation is
+ * withheld. A special stateid of zeros may stand for any named before.
  */
 static void note_client(struct ulb_call *c, struct ulb_walk *w, uint32_t op)
 {
@@ -169,8 +167,7 @@ static void note_client(struct ulb_call *c, struct ulb_walk *w, uint32_t op)
 	if (c->withheld)
 		return;
 	if (c->sequence && (may_end(op) || op == OP_TEST_STATEID)) {
-		/* Those that TEST_STATEID finds to be another's are each
-		 * answered for themselves. */
+		/* TEST_STATEID answers for each stateid of another client. */
 		c->has_client = true;
 		c->foreign |= op == OP_TEST_STATEID && of.any &&
 			      (of.mixed || of.client != c->client);
@@ -198,7 +195,7 @@ static void note_client(struct ulb_call *c, struct ulb_walk *w, uint32_t op)
 	c->client = of.client;
 }
 
-/* The arguments of @op, from next_op(). */
+/* Walk the arguments of @op, from next_op(). */
 static int walk_args(struct ulb_call *c, struct ulb_walk *w, uint32_t op)
 {
 	w->named = (struct ulb_named){ 0 };
@@ -283,7 +280,7 @@ bool ulb_stray_end(const struct iovec *args, unsigned int n, size_t at,
 	return false;
 }
 
-/* In the arguments of TEST_STATEID. */
+/* Of TEST_STATEID. */
 static void each_foreign(const struct ulb_call *c, struct ulb_cur args,
 			 void (*foreign)(void *ctx, size_t at), void *ctx)
 {
@@ -353,7 +350,7 @@ int ulb_nfs4_scan_call(struct ulb_call *c, struct ulb_walk *w,
 		if (rc < 0)
 			return rc;
 		if (!rc) {
-			/* Where its arguments end is not known. */
+			/* The end of its arguments is unknown. */
 			bound = ULB_UNBOUNDED;
 			w->unknown = true;
 			break;
@@ -370,7 +367,7 @@ int ulb_nfs4_scan_call(struct ulb_call *c, struct ulb_walk *w,
 				c->unread |= !c->withheld;
 				return -EBADMSG;
 			}
-			/* What has no place here will not be reduced. */
+			/* Without room it will not be reduced. */
 			if (!ulb_expect(scan, max, origin))
 				b += ulb_roundup(max);
 		}
@@ -440,7 +437,7 @@ int ulb_nfs4_scan_reply(struct ulb_walk *w)
 		if (op == OP_ILLEGAL) {
 			arms = status_only;
 		} else if (op >= OP_LIMIT || !ulb_nfs4_ops[op].res) {
-			/* Nothing after it can be found, nor reduced. */
+			/* Nothing after it can be found or reduced. */
 			w->unknown = true;
 			return 0;
 		} else {

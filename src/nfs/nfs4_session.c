@@ -79,8 +79,9 @@ static int get_ended(struct ulb_cur *args, struct ulb_session *s)
 	return 0;
 }
 
-/* At the arguments of the operation at @index, before which nothing but a
- * SEQUENCE comes: of 36 octets, with its number. NULL: they cannot be read. */
+/* Returns a cursor at the arguments of the operation at @index, before which
+ * only a SEQUENCE comes (36 octets with its number), or NULL if they cannot be
+ * read. */
 static struct ulb_cur *args_of(const struct ulb_call *c,
 			       const struct iovec *call, unsigned int ncall,
 			       unsigned int index, struct ulb_cur *args)
@@ -144,7 +145,7 @@ int ulb_last_result(const struct iovec *results, unsigned int n, size_t len,
 	    ulb_skip_opaque(&cur) || ulb_get32(&cur, &count) ||
 	    count != (uint64_t)index + 1)
 		return -EBADMSG;
-	/* Of an operation that fails so there is nothing behind its status. */
+	/* Behind the status of a failed operation there is nothing. */
 	ulb_cur_init(&cur, results, n);
 	if (ulb_skip(&cur, len - 8) || ulb_get32(&cur, op) ||
 	    ulb_get32(&cur, status) || *status != failed)

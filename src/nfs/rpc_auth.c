@@ -2,11 +2,10 @@
 /*
  * rpc_auth - Calls that are denied before a server sees them
  *
- * A server trusts what the head of a Call says of its own lengths more than it
- * should: ntirpc reads a context handle of two pointers wherever a credential of
- * RPCSEC_GSS has one, and takes memory for as many octets as the handle, or the
- * token of a context, claims to have. So credential and verifier are held against
- * RFC 5531 and RFC 2203 here, and only then is the Call passed on.
+ * A server trusts the lengths in the head of a Call too much: ntirpc reads a
+ * context handle of two pointers from any credential of RPCSEC_GSS, and
+ * allocates as much as a handle or a token claims to have. So credential and
+ * verifier are checked against RFC 5531 and RFC 2203 here.
  */
 #include "nfs/ulb.h"
 
@@ -36,7 +35,7 @@ struct auth {
 	struct ulb_cur body; /* where it begins */
 };
 
-/* 0; -E2BIG: longer than it may be; -EBADMSG */
+/* Returns 0, -E2BIG if it is too long, or -EBADMSG. */
 static int get_auth(struct ulb_cur *cur, struct auth *a)
 {
 	if (ulb_get32(cur, &a->flavor) || ulb_get32(cur, &a->len))
@@ -56,7 +55,7 @@ static bool deny(struct ulb_denial *d, bool malformed, uint32_t auth_stat,
 	return true;
 }
 
-/* What stands behind the fields is ignored, as by other servers. */
+/* Octets behind the fields are ignored, as by other servers. */
 static bool is_sys(struct auth a)
 {
 	uint64_t end = a.body.pos + a.len;

@@ -4,7 +4,6 @@
  */
 #include "nfs/ulb.h"
 
-/* An opaque_auth of which nothing but its end is of interest. */
 static int skip_auth(struct ulb_cur *cur)
 {
 	uint32_t len;
@@ -24,16 +23,15 @@ static int get_gss(struct ulb_cur cur, struct ulb_call *c)
 	    ulb_get32(&cur, &c->gss_service))
 		return -EBADMSG;
 	/*
-	 * 11.2.2.3 [H3]: what a checksum or a cipher covers cannot be taken
-	 * out of the stream, and the arguments of the other control procedures
-	 * are not those of the program.
+	 * 11.2.2.3 [H3]: what a checksum or a cipher covers cannot be removed
+	 * from the stream, and arguments of control procedures are not the
+	 * program's.
 	 */
 	c->ddp = c->gss_proc == GSS_PROC_DATA &&
 		 c->gss_service == GSS_SERVICE_NONE;
 	return 0;
 }
 
-/* As far as the head tells. */
 static enum ulb_class head_class(const struct ulb_call *c)
 {
 	if (!c->proc ||
@@ -79,7 +77,7 @@ void ulb_call_head(const struct iovec *iov, unsigned int niov,
 	memset(c, 0, sizeof(*c));
 	ulb_cur_init(&cur, iov, niov);
 	c->readable = !call_head(&cur, c);
-	/* It ends within what positions can say: no part of it is long. */
+	/* No part of it is long. */
 	c->body = (uint32_t)cur.pos;
 }
 

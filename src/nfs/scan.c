@@ -4,7 +4,7 @@
  */
 #include "nfs/ulb.h"
 
-/* At the arguments; or, if the head cannot be read, where that has ended. */
+/* Move to the arguments, or to where an unreadable head has ended. */
 static void to_body(struct ulb_walk *w, const struct iovec *iov,
 		    unsigned int niov, const struct ulb_call *c)
 {
@@ -48,7 +48,6 @@ bool ulb_args_end(const struct iovec *args, unsigned int n, size_t at,
 	return true;
 }
 
-/* The arguments of a program that is known. */
 static int scan_body(struct ulb_call *c, struct ulb_walk *w,
 		     struct ulb_scan *scan)
 {
@@ -58,7 +57,7 @@ static int scan_body(struct ulb_call *c, struct ulb_walk *w,
 		return ulb_nfs3_scan_call(c, w, scan);
 	if (c->proc == NFS4_COMPOUND) {
 		rc = ulb_nfs4_scan_call(c, w, scan);
-		/* Behind a chunk that does not fit nothing has been read. */
+		/* Nothing behind a misfit chunk was read. */
 		c->classified = !w->misfit;
 		c->unread &= !w->misfit;
 	} else if (c->proc == NFS4_NULL) {
@@ -83,9 +82,8 @@ bool ulb_take_reads(const struct iovec *iov, unsigned int niov,
 	if (n && *most)
 		rc = scan_body(c, &w, &scan);
 	/*
-	 * None of those that are left is where an item begins, as far as the
-	 * stream can be read. What it cannot be read for may be the chunk that
-	 * is missing in it.
+	 * The chunks that are left begin at no item, as far as the stream can
+	 * be read. It may be unreadable because a chunk is missing in it.
 	 */
 	*misfit = w.misfit;
 	left = w.nread < n && !w.misfit ? &reads[w.nread] : NULL;
@@ -158,7 +156,7 @@ int ulb_scan_reply(const struct ulb_call *c, const struct iovec *iov,
 		else if (c->proc == NFS4_COMPOUND)
 			rc = ulb_nfs4_scan_reply(&w);
 	}
-	/* Octets in a chunk that may be those of a result not found. */
+	/* Octets in a chunk may belong to a result that was not found. */
 	for (unsigned int i = w.n; !rc && w.unknown && i < w.nchunk; i++)
 		if (chunk[i] && chunk[i] != UINT32_MAX)
 			rc = -EBADMSG;

@@ -20,13 +20,10 @@
 #define GSS_PROC_DATA 0
 #define GSS_SERVICE_NONE 1
 
-/* The longest link text to expect; XDR sets no bound, PATH_MAX does. */
+/* The longest link text to expect: PATH_MAX, since XDR has no bound. */
 #define ULB_LINK_MAX 4096
 
-/*
- * The longest head of an accepted Reply: six words and the body of the
- * verifier, whatever the flavor.
- */
+/* The longest head of an accepted Reply: six words and the verifier. */
 #define ULB_REPLY_HEAD (24 + RPC_AUTH_MAX)
 
 enum nfs3_proc {
@@ -161,30 +158,30 @@ struct ulb_nfs4_op {
 extern const struct ulb_nfs4_op ulb_nfs4_ops[OP_LIMIT];
 
 /*
- * The length of a Reply's part for one operation, with its number and status
- * but without an eligible item. The cursor stands before the arguments and is
- * not moved. ULB_UNBOUNDED if none can be told.
+ * Returns the longest result of an operation, with number and status but
+ * without an eligible item; ULB_UNBOUNDED if unknown. @args, at the arguments,
+ * is not moved.
  */
 #define ULB_UNBOUNDED UINT64_MAX
 uint64_t ulb_nfs4_bound(uint32_t op, const struct ulb_cur *args);
 
 /*
- * rpc_head.c: the head of a Reply as far as the accept_stat. 1 if results of the
- * program follow, 0 if it is another answer, or -EBADMSG.
+ * rpc_head.c: read the head of a Reply up to the accept_stat. Returns 1 if
+ * results follow, 0 for another answer, or -EBADMSG.
  */
 int ulb_reply_head(struct ulb_cur *cur);
 
-/* The body of a Call or Reply, the cursor in @w standing at its beginning. */
+/* Scan the body of a Call or Reply, at the cursor of @w. */
 int ulb_nfs3_scan_call(const struct ulb_call *c, struct ulb_walk *w,
 		       struct ulb_scan *scan);
 int ulb_nfs3_scan_reply(const struct ulb_call *c, struct ulb_walk *w);
 int ulb_nfs4_scan_call(struct ulb_call *c, struct ulb_walk *w,
 		       struct ulb_scan *scan);
 int ulb_nfs4_scan_reply(struct ulb_walk *w);
-/* The arguments alone: to their end. 0; -EBADMSG if they are not read that far. */
+/* Read arguments to their end. Returns 0 or -EBADMSG. */
 int ulb_nfs3_args(const struct ulb_call *c, struct ulb_walk *w);
 int ulb_nfs4_args_end(struct ulb_walk *w);
-/* ulb_scan_bulk(), likewise; the items of @w are not used. */
+/* ulb_scan_bulk(); @w->items is not used. */
 struct ulb_bulks {
 	struct ulb_bulk *bulk;
 	unsigned int max, n;
@@ -197,16 +194,16 @@ void ulb_nfs4_bulk(const struct ulb_call *call, struct ulb_walk *w,
 /* op_class.c: by procedure and by operation number. */
 enum ulb_class ulb_nfs3_class(uint32_t proc);
 enum ulb_class ulb_nfs4_class(uint32_t op);
-/* Must an operation of this class not be executed twice? */
+/* Returns true if an operation of this class must not be executed twice. */
 bool ulb_class_once(enum ulb_class op_class);
-/* Set c->op_class by the operations of a COMPOUND, as for ulb_classify(). */
+/* Set c->op_class of a COMPOUND, for ulb_classify(). */
 void ulb_nfs4_classify(struct ulb_call *c, struct ulb_walk *w);
 
 /* sessionid4 */
 int ulb_get_session(struct ulb_cur *cur, uint8_t id[ULB_SESSION_ID]);
 
-/* Note an expected result of the operation at @origin. Returns false if there is no
- * place left for it. */
+/* Note an expected result of the operation at @origin. Returns false if there
+ * is no room. */
 static inline bool ulb_expect(struct ulb_scan *scan, uint32_t max,
 			      uint64_t origin)
 {
@@ -221,11 +218,11 @@ static inline bool ulb_expect(struct ulb_scan *scan, uint32_t max,
 /* The value for scan->reply_max. */
 static inline size_t ulb_reply_max(uint64_t bound)
 {
-	/* No Payload stream is longer than its positions can say. */
+	/* Positions have 32 bits. */
 	return bound > UINT32_MAX ? 0 : (size_t)bound;
 }
 
-/* Note a bulk word, or only count it if there is no place left. */
+/* Note @bulk, or only count it if there is no room. */
 static inline void ulb_bulk_add(struct ulb_bulks *b, struct ulb_bulk bulk)
 {
 	if (b->n < b->max)

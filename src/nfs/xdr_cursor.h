@@ -2,12 +2,11 @@
 /*
  * xdr_cursor - a bounded reader of XDR over iovecs
  *
- * A cursor belongs to the function that has it on its stack. Its position is
- * one in the unreduced stream: octets that travel in a chunk are stepped over
- * with ulb_cur_absent(), so the position can be ahead of the octets taken.
+ * Positions are those of the unreduced stream: octets in a chunk are passed
+ * with ulb_cur_absent(), so the position can be ahead of the octets read.
  */
-#ifndef RPCRDMA_ULB_CURSOR_H
-#define RPCRDMA_ULB_CURSOR_H
+#ifndef RPCRDMA_NFS_XDR_CURSOR_H
+#define RPCRDMA_NFS_XDR_CURSOR_H
 
 #include <endian.h>
 #include <errno.h>
@@ -16,7 +15,7 @@
 #include <sys/uio.h>
 
 struct ulb_cur {
-	const uint8_t *p; /* the next octet */
+	const uint8_t *p;
 	size_t left; /* octets left in this piece */
 	const struct iovec *iov; /* the pieces after it */
 	unsigned int niov;
@@ -39,7 +38,7 @@ static inline void ulb_cur_init(struct ulb_cur *c, const struct iovec *iov,
 	}
 }
 
-/* Step over @n octets; it takes no longer than there are pieces. */
+/* Takes time proportional to the pieces. */
 static inline int ulb_skip(struct ulb_cur *c, uint64_t n)
 {
 	c->pos += n;
@@ -52,7 +51,7 @@ static inline int ulb_skip(struct ulb_cur *c, uint64_t n)
 		c->iov++;
 		c->niov--;
 	}
-	/* An empty piece may have no address to add to. */
+	/* An empty piece may have no address. */
 	if (n) {
 		c->p += n;
 		c->left -= n;
@@ -97,7 +96,7 @@ static inline int ulb_get32(struct ulb_cur *c, uint32_t *v)
 	return 0;
 }
 
-/* With the roundup of RFC 4506, 4.10; the sum needs more than 32 bits. */
+/* RFC 4506, 4.10; the sum needs more than 32 bits. */
 static inline uint64_t ulb_roundup(uint32_t len)
 {
 	return ((uint64_t)len + 3) & ~(uint64_t)3;
@@ -113,10 +112,10 @@ static inline int ulb_skip_opaque(struct ulb_cur *c)
 	return ulb_skip(c, ulb_roundup(len));
 }
 
-/* @n octets of the stream that came another way */
+/* @n octets that came in a chunk */
 static inline void ulb_cur_absent(struct ulb_cur *c, uint64_t n)
 {
 	c->pos += n;
 }
 
-#endif /* RPCRDMA_ULB_CURSOR_H */
+#endif /* RPCRDMA_NFS_XDR_CURSOR_H */

@@ -2,16 +2,16 @@
 /*
  * xdr_walk - programs that step over XDR types and stop at data items
  *
- * A type is a constant array of steps that ends with END. What follows a
- * discriminant is an array of arms that ends with DEFAULT() or REFUSE. Programs
- * refer to others only forward, in the text of this layer, so the depth of
- * ulb_walk() is that of the deepest type (four) and not in the peer's hands.
+ * A type is an array of steps that ends with END. A discriminant is followed by
+ * an array of arms that ends with DEFAULT() or REFUSE. Programs refer only to
+ * earlier ones, so the depth of ulb_walk() is that of the deepest type (four),
+ * whatever the peer sends.
  *
  * No element of a counted array is shorter than a word, so a loop over it ends
- * with the input whatever the count says.
+ * with the input.
  */
-#ifndef RPCRDMA_ULB_SKIP_H
-#define RPCRDMA_ULB_SKIP_H
+#ifndef RPCRDMA_NFS_XDR_WALK_H
+#define RPCRDMA_NFS_XDR_WALK_H
 
 #include <stdbool.h>
 
@@ -24,11 +24,11 @@ enum ulb_step_op {
 	STEP_OPAQUE, /* a counted string of octets, and roundup */
 	STEP_VEC, /* a counted array of n words each */
 	STEP_EACH, /* a counted array of body */
-	STEP_LIST, /* a list: body as long as TRUE precedes it */
+	STEP_LIST, /* a list: body while TRUE precedes it */
 	STEP_UNION, /* a discriminant and its arm */
 	STEP_DATA, /* a DDP-eligible item */
-	STEP_STATEID, /* a stateid4, whose client is noted */
-	STEP_CLIENT, /* a clientid4, which is noted if w->owners is set */
+	STEP_STATEID, /* a stateid4; its client is noted */
+	STEP_CLIENT, /* a clientid4; noted if w->owners is set */
 };
 
 enum ulb_arm_kind { ARM_CASE, ARM_DEFAULT, ARM_REFUSE };
@@ -66,53 +66,51 @@ struct ulb_step {
 /* clang-format on */
 
 /*
- * The clients that stateids name. Ganesha has the client's number, as it keeps it
- * in memory, in the first 8 octets of what follows a stateid's counter and of a
- * session's identifier.
+ * The clients that stateids name. Ganesha's number of the client, as in memory,
+ * begins the 12 octets behind a stateid's counter, and a session's identifier.
  */
 struct ulb_named {
-	uint64_t client; /* the first, if there is any */
+	uint64_t client; /* the first */
 	bool any;
-	bool mixed; /* there is another */
+	bool mixed; /* there is another one */
 	bool stale; /* one is of another instance of the server */
 	bool current; /* a special stateid of zeros: that of the operation before */
 };
 
 /*
- * A walk through one stream. Each item takes the next place in @items, as far
- * as there are places, and the next of @chunk, if there is one.
+ * A walk through one stream. Each item takes the next of @items, if there is
+ * room, and the next of @chunk.
  */
 struct ulb_walk {
 	struct ulb_cur cur;
 	struct ulb_item *items;
 	unsigned int max;
-	unsigned int n; /* items so far, recorded or not */
+	unsigned int n; /* items so far, noted or not */
 	const uint32_t *chunk; /* as in ulb_scan_reply() */
 	unsigned int nchunk;
-	/* As in ulb_take_reads(): an item that begins where the next of these
-	 * says is in that chunk. */
+	/* See ulb_take_reads(): an item at the Position of the next one is in
+	 * that chunk. */
 	const struct ulb_read *reads;
 	unsigned int nreads;
-	unsigned int nread; /* of them, items so far */
-	bool misfit; /* it has ended at one whose length is not its chunk's */
-	bool unknown; /* it has ended where further items cannot be told */
-	struct ulb_named named; /* by the operation that is walked ... */
-	struct ulb_named before; /* ... and by those before it */
+	unsigned int nread; /* of them, used so far */
+	bool misfit; /* ended at an item whose length is not its chunk's */
+	bool unknown; /* ended where further items cannot be found */
+	struct ulb_named named; /* by the current operation */
+	struct ulb_named before; /* by those before it */
 	bool owners; /* an owner names a client (4.0; later it may be 0) */
-	/* What the operations before have said: */
-	uint64_t cache_at; /* where a true sa_cachethis stands; 0: nowhere */
-	bool creates, returns_data; /* 4.0: one of them does */
-	uint32_t status; /* of the one that is withheld */
+	/* Of the operations before: */
+	uint64_t cache_at; /* position of a true sa_cachethis, or 0 */
+	bool creates, returns_data; /* 4.0 */
+	uint32_t status; /* of the withheld operation */
 };
 
-/* Ganesha numbers the clients of each of its instances under a prefix of its own: the
- * time of its start (new_clientid()). Returns true if it did not give out both. */
+/* Ganesha numbers the clients of each instance under a prefix, the time of its
+ * start (new_clientid()). Returns true if the prefixes differ. */
 static inline bool ulb_other_instance(uint64_t a, uint64_t b)
 {
 	return a >> 32 != b >> 32;
 }
 
-/* Add @client to those in @n. */
 static inline void ulb_name(struct ulb_named *n, uint64_t client)
 {
 	n->mixed |= n->any && n->client != client;
@@ -122,16 +120,16 @@ static inline void ulb_name(struct ulb_named *n, uint64_t client)
 	n->any = true;
 }
 
-/* Read a stateid, and add the client that it names; 0 or -EBADMSG. */
+/* Read a stateid and note its client. Returns 0 or -EBADMSG. */
 int ulb_get_stateid(struct ulb_cur *cur, struct ulb_named *named);
-/* 0 or -EBADMSG */
+/* Both return 0 or -EBADMSG. */
 int ulb_walk(struct ulb_walk *w, const struct ulb_step *s);
 int ulb_walk_union(struct ulb_walk *w, const struct ulb_arm *arms);
 
 /*
- * Record an eligible item that the Reply does not have. It takes its place and
- * its chunk all the same [H2]; what the chunk is said to hold does not matter.
+ * Note an eligible item that the Reply does not have. It keeps its place and
+ * its chunk [H2], whose length does not matter.
  */
 int ulb_walk_void(struct ulb_walk *w);
 
-#endif /* RPCRDMA_ULB_SKIP_H */
+#endif /* RPCRDMA_NFS_XDR_WALK_H */

@@ -14,7 +14,8 @@
 #include "base/clock.h"
 #include "rpcrdma/nfs.h"
 
-/* Octets of the UTF-8 character at @s (RFC 3629, 4); 0 if it is none. */
+/* Returns the length of the UTF-8 character at @s (RFC 3629, 4), or 0 if it is
+ * invalid. */
 static unsigned int utf8_length(const char *s)
 {
 	const unsigned char *u = (const unsigned char *)s;
@@ -26,7 +27,7 @@ static unsigned int utf8_length(const char *s)
 	if (u[0] < 0xc2 || u[0] > 0xf4)
 		return 0;
 	n = u[0] < 0xe0 ? 2 : u[0] < 0xf0 ? 3 : 4;
-	/* No longer form than needed, no surrogates, not above U+10FFFF. */
+	/* Reject overlong forms, surrogates, and values above U+10FFFF. */
 	if (u[0] == 0xe0)
 		least = 0xa0;
 	else if (u[0] == 0xed)
@@ -44,7 +45,7 @@ static unsigned int utf8_length(const char *s)
 	return n;
 }
 
-/* A peer's principal may be anything, JSON may not (RFC 8259, 8.1). */
+/* A peer's principal may contain anything (RFC 8259, 8.1). */
 static void put_string(FILE *f, const char *s)
 {
 	unsigned int n;
@@ -114,8 +115,8 @@ static void put_histogram(FILE *f, uint64_t n, const struct rt_histogram *h)
 }
 
 /*
- * Of each stage that Calls have been in: how many of them, their time, and how
- * many took up to so many nanoseconds, but more than the bound before.
+ * Of each stage with Calls: their number and total time, and how many took up
+ * to so many nanoseconds, but more than the bound before.
  */
 static void put_stages(FILE *f, const struct rt_stages *st)
 {
@@ -141,7 +142,7 @@ static void put_stages(FILE *f, const struct rt_stages *st)
 	putc('}', f);
 }
 
-/* Of each class that there were Calls of, by the upper layer's names. */
+/* Each class with Calls, by the upper layer's names. */
 static void put_classes(FILE *f, const struct rt_classes *classes)
 {
 	const char *comma = "";

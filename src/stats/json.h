@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * json - an instance's statistics as one JSON document
+ * json - an instance's statistics as one JSON document. Prefix: stats_.
  */
 #ifndef RPCRDMA_STATS_JSON_H
 #define RPCRDMA_STATS_JSON_H
@@ -17,17 +17,17 @@
 struct stats_source {
 	struct rt_instance *inst;
 	const char *program; /* "ganesha", "rpcrdma-gateway", ... */
-	/* Of a program that is not of this project. NULL: it is. */
+	/* NULL for a program of this project */
 	const char *program_version;
 	const char *provider;
 	uint64_t started; /* base_now_ns() */
 	unsigned int nlisteners;
 	char listener[STATS_MAX_LISTENERS][64]; /* "192.0.2.1:20049" */
-	/* Of these: nobody can reach it now. Changes while others read it. */
+	/* Of these: unreachable now. Changes while others read. */
 	atomic_bool down[STATS_MAX_LISTENERS];
 };
 
-/* One document and a newline. Any thread. */
+/* Print one document and a newline. Context: any thread. */
 void stats_json(FILE *f, const struct stats_source *src);
 
 #endif /* RPCRDMA_STATS_JSON_H */

@@ -23,7 +23,7 @@
 #include "base/thread.h"
 
 #define READERS 8
-#define PATIENCE_MS 5000 /* for a reader to take its document */
+#define PATIENCE_MS 5000 /* for a reader to receive its document */
 
 struct reader {
 	int fd; /* -1: free */
@@ -50,7 +50,7 @@ static void reader_end(struct reader *r)
 	r->fd = -1;
 }
 
-/* Send what the socket takes now. */
+/* Send what the socket accepts now. */
 static void reader_push(struct reader *r)
 {
 	while (r->done < r->len) {
@@ -77,7 +77,7 @@ static void take_reader(struct stats_socket *s)
 	if (fd < 0) {
 		struct pollfd quit = { .fd = s->quit, .events = POLLIN };
 
-		/* It goes on being ready when there are no descriptors. */
+		/* The listener stays ready when there are no descriptors. */
 		poll(&quit, 1, 200);
 		return;
 	}
@@ -119,7 +119,7 @@ static void *stats_thread(void *arg)
 						  .events = POLLOUT };
 			wait = 200;
 		}
-		/* With all places taken, others wait in the backlog. */
+		/* With all places in use, others wait in the backlog. */
 		p[1] = (struct pollfd){ .fd = n == 2 + READERS ? -1 :
 								 s->listener,
 					.events = POLLIN };
@@ -142,8 +142,8 @@ static void *stats_thread(void *arg)
 	return NULL;
 }
 
-/* A socket that nobody serves any more is left behind by a crash: remove it.
- * Anything else at that place is not ours to touch. */
+/* Remove a socket that a crash has left. Anything else at that path is not
+ * ours. */
 static int clear_place(const struct sockaddr_un *addr)
 {
 	struct stat st;
@@ -193,8 +193,8 @@ int stats_socket_start_with(const char *path, stats_print_fn print, void *ctx,
 	err = -errno;
 	if (s->quit < 0 || s->listener < 0)
 		goto fail;
-	/* The mode of a new socket file comes from that of its descriptor, so
-	 * that it is never open to others, whatever the umask. */
+	/* A socket file gets the mode of its descriptor, so it is never open to
+	 * others, whatever the umask. */
 	if (fchmod(s->listener, 0600) ||
 	    bind(s->listener, (struct sockaddr *)&s->addr, sizeof(s->addr))) {
 		err = -errno;

@@ -13,17 +13,17 @@
 
 struct stats_socket;
 
-/* Prints one document, into memory; in the socket's thread. */
+/* Print one document into memory. Context: the socket's thread. */
 typedef void (*stats_print_fn)(FILE *f, void *ctx);
 
-/* @ctx must live until the stop. 0 or a negative errno; -EEXIST: what is at
- * @path is no socket; -EADDRINUSE: somebody serves it. */
+/* @ctx must live until the stop. Returns 0 or -errno. -EEXIST: @path is not a
+ * socket; -EADDRINUSE: another process serves it. */
 int stats_socket_start_with(const char *path, stats_print_fn print, void *ctx,
 			    struct stats_socket **out);
 /* With stats_json(). */
 int stats_socket_start(const char *path, const struct stats_source *src,
 		       struct stats_socket **out);
-/* NULL is allowed. Removes the socket. */
+/* @s may be NULL. Removes the socket. */
 void stats_socket_stop(struct stats_socket *s);
 
 #endif /* RPCRDMA_STATS_SOCKET_H */

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * args - values of command line options
- *
- * No state, no locks.
- */
+/* args - values of command line options */
 #include "tools/args.h"
 
 #include <ctype.h>
@@ -32,7 +28,7 @@ static const char *arg_fail(struct arg_err *err, const char *fmt, ...)
 	return err->text;
 }
 
-/* Which units can end a number up to @max. */
+/* Returns which units may end a number up to @max. */
 static const char *units_upto(uint64_t max)
 {
 	return max >> 30 ? "; it may end in K, M or G" :
@@ -49,7 +45,7 @@ const char *arg_number(const char *s, uint64_t min, uint64_t max, uint64_t *out,
 	char *end = NULL;
 
 	errno = 0;
-	/* strtoull would take signs and blanks. */
+	/* strtoull would accept signs and blanks. */
 	if (isdigit((unsigned char)s[0]))
 		v = strtoull(s, &end, s[1] == 'x' || s[1] == 'X' ? 16 : 10);
 	if (end && *end) {
@@ -174,7 +170,7 @@ const char *arg_crc(const char *s, enum fab_crc *out, struct arg_err *err)
 	return bad;
 }
 
-/* Letters, digits, dots and dashes, and not an address gone wrong. */
+/* Letters, digits, dots and dashes, but no malformed address. */
 static bool is_host_name(const char *name)
 {
 	bool letter = false;
@@ -188,7 +184,7 @@ static bool is_host_name(const char *name)
 	return letter;
 }
 
-/* Of which link? */
+/* A link-local address needs one. */
 static bool lacks_interface(const struct addrinfo *ai)
 {
 	struct sockaddr_in6 in6;
@@ -199,7 +195,7 @@ static bool lacks_interface(const struct addrinfo *ai)
 	return IN6_IS_ADDR_LINKLOCAL(&in6.sin6_addr) && !in6.sin6_scope_id;
 }
 
-/* Add @ai, unless it is there or cannot be used. */
+/* Add @ai, unless it is a duplicate or of no use. */
 static void add_addr(struct arg_addrs *out, const struct addrinfo *ai)
 {
 	struct arg_addr *a = &out->at[out->n];

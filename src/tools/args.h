@@ -19,7 +19,7 @@
 
 struct arg_err {
 	char text[ARG_ERR_LEN];
-	bool unknown_name; /* of a host, for now: it may be known later */
+	bool unknown_name; /* a host name that cannot be resolved now */
 };
 
 struct arg_addr {
@@ -32,7 +32,7 @@ struct arg_addr {
 struct arg_addrs {
 	struct arg_addr at[ARG_ADDRS];
 	unsigned int n;
-	bool is_name; /* which may have others later */
+	bool is_name; /* may resolve to others later */
 };
 
 /* A decimal (or 0x...) number of @min to @max, with K, M, G for 1024s. */
@@ -40,7 +40,7 @@ const char *arg_number(const char *s, uint64_t min, uint64_t max, uint64_t *out,
 		       struct arg_err *err);
 const char *arg_number32(const char *s, uint32_t min, uint32_t max,
 			 uint32_t *out, struct arg_err *err);
-/* Milliseconds, in the same way. */
+/* Likewise, in milliseconds. */
 const char *arg_ms(const char *s, uint64_t min, uint64_t max, uint64_t *out,
 		   struct arg_err *err);
 /* One of @names (NULL at the end); *@out is its index. */
@@ -61,12 +61,12 @@ const char *arg_crc(const char *s, enum fab_crc *out, struct arg_err *err);
  */
 const char *arg_addrs(const char *s, unsigned int port, struct arg_addrs *out,
 		      struct arg_err *err);
-/* The first of them. */
+/* The first one only. */
 const char *arg_addr(const char *s, unsigned int port, struct arg_addr *out,
 		     struct arg_err *err);
-/* The name of a provider that is built in. */
+/* A provider that is built in. */
 const char *arg_provider(const char *s, const char **out, struct arg_err *err);
-/* What has gone wrong in opening a provider, and what to do. */
+/* Returns why a provider could not be opened, and what to do. */
 const char *arg_provider_fault(int err);
 
 #endif /* RPCRDMA_TOOLS_ARGS_H */

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * conf - see conf.h
- */
+/* conf - a file of options */
 #include "tools/conf.h"
 
 #include <errno.h>
@@ -39,7 +37,6 @@ int conf_read(struct conf *c, const char *path)
 	return 0;
 }
 
-/* @s without the blanks around it. */
 static char *strip(char *s)
 {
 	size_t len;

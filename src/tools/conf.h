@@ -15,20 +15,20 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A longer file is none of options. */
+/* A longer file is no file of options. */
 #define CONF_MAX 65536
 
 struct conf {
-	char *text; /* names and values are in it */
+	char *text; /* holds names and values */
 	char *at;
-	unsigned int line; /* of what conf_next() has given */
+	unsigned int line; /* number of the line that conf_next() has returned */
 	char *name;
-	char *value; /* NULL: there is no "=" */
+	char *value; /* NULL without "=" */
 };
 
-/* 0, or an error number. EFBIG: too long; EINVAL: it has NULs. */
+/* Returns 0 or an error number. EFBIG: too long; EINVAL: it contains NULs. */
 int conf_read(struct conf *c, const char *path);
-/* The next option. False: there are no more. */
+/* Get the next option. Returns false at the end. */
 bool conf_next(struct conf *c);
 void conf_free(struct conf *c);
 

@@ -2,8 +2,8 @@
 /*
  * hostauth - from options to an authenticator
  *
- * The server's principal is what the client asks the KDC about, so it is never
- * made from an address: whoever answers at that could say any name.
+ * The client asks the KDC for the server's principal, so it is never derived
+ * from an address: whoever answers there could claim any name.
  */
 #include "tools/hostauth.h"
 
@@ -35,7 +35,7 @@ const char *hostauth_timeout(const char *s, struct hostauth *o,
 	return bad;
 }
 
-/* nfs@NAME of "NAME:PORT"; false if that is an address. */
+/* Make nfs@NAME of "NAME:PORT". Returns false if that is an address. */
 static bool from_server(const char *server, char *to, size_t size)
 {
 	size_t n = server ? strcspn(server, ":") : 0;

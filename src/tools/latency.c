@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * latency - a histogram of durations with percentiles
- *
- * No locks: a struct latency belongs to one thread.
- */
+/* latency - a histogram of durations with percentiles */
 #include "tools/latency.h"
 
 #include <string.h>

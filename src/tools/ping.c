@@ -2,8 +2,8 @@
 /*
  * ping - rpcrdma-ping: NULL Calls over RPC-over-RDMA, and how long they take
  *
- * Threads: one. It runs the poller itself, so that every operation of the
- * transport is called from within rt_run() or rt_request_submit() below.
+ * Context: one thread, which runs the poller itself: callbacks come from
+ * rt_run() and rt_request_submit().
  */
 #include <errno.h>
 #include <signal.h>
@@ -28,7 +28,7 @@ struct slot {
 	struct ping *p;
 	struct rt_piece piece;
 	uint64_t start;
-	uint32_t version; /* of the program, in the Call in flight */
+	uint32_t version; /* of the program, in the outstanding Call */
 	bool busy;
 };
 
@@ -100,7 +100,7 @@ static void submit(struct ping *p, struct rt_request *rq)
 	rt_request_submit(p->conn, rq);
 }
 
-/* The head of the Reply, which is all that counts here. */
+/* Only the head of the Reply matters. */
 static int reply_head(const struct rt_request *rq, struct rpc_reply *rep)
 {
 	uint8_t head[512];
@@ -116,9 +116,8 @@ static int reply_head(const struct rt_request *rq, struct rpc_reply *rep)
 	return rpc_reply_decode(head, len, rep);
 }
 
-/* The server has not that version of the program, but another, and nobody has asked
- * for one: that is what it is asked for from now on. Once; what was on its way then
- * is asked again. */
+/* The server lacks this version of the program, and no version was given: use
+ * its newest one, once, and repeat outstanding Calls. */
 static bool takes_other(struct ping *p, const struct slot *s,
 			const struct rpc_reply *rep)
 {
@@ -305,8 +304,8 @@ static void ping_again(struct ping *p)
 		 p->down ? strerror(-p->error) : "");
 }
 
-/* Until the connection is up, by @until (ns). One whose version was not
- * answered, or is refused, is followed by another (-EAGAIN). */
+/* Wait until @until (ns) for the connection. After -EAGAIN, when the version
+ * was not answered or refused, connect again. */
 static void ping_up(struct ping *p, uint64_t until)
 {
 	for (unsigned int tries = 0; tries < 2; tries++) {
@@ -319,7 +318,7 @@ static void ping_up(struct ping *p, uint64_t until)
 	}
 }
 
-/* Did it come as far as RDMA, whatever was refused then? */
+/* Was there an RDMA connection? */
 static bool was_rdma(const struct ping *p)
 {
 	struct rt_conn_info info;
@@ -330,7 +329,7 @@ static bool was_rdma(const struct ping *p)
 	return info.local.ss_family != 0;
 }
 
-/* Who takes a connection and ends it without any Reply has refused it. */
+/* A peer that ends the connection without any Reply has refused it. */
 static const char *refusal_hint(const struct ping *p)
 {
 	struct rt_conn_info info;
@@ -389,7 +388,7 @@ static void ping_run(struct ping *p)
 	}
 }
 
-/* False: it does not close. */
+/* Returns false if it does not close. */
 static bool ping_close(struct ping *p)
 {
 	uint64_t until = base_now_ns() + SHUTDOWN_MS * 1000000ull;
@@ -402,7 +401,7 @@ static bool ping_close(struct ping *p)
 	return p->down && !p->busy;
 }
 
-/* Say why there is no connection to the address that was tried. */
+/* Say why there is no connection to the current address. */
 static void ping_explain(struct ping *p)
 {
 	const struct arg_addr *a = ping_address(p);
@@ -414,15 +413,15 @@ static void ping_explain(struct ping *p)
 	base_addr_name(sa, server, sizeof(server));
 	fprintf(stderr, "rpcrdma-ping: no connection to %s: %s%s\n", server,
 		p->reason, refusal_hint(p));
-	/* Not if nothing was tried. A device has a port of its own: no TCP is
-	 * refused there. */
+	/* Only if something was tried. RDMA devices have ports of their own,
+	 * where no TCP is refused. */
 	if (p->inst && p->error != -ECONNREFUSED && !was_rdma(p) &&
 	    rpc_tcp_answers(sa, a->len, p->o.program, p->o.version, 2000))
 		fprintf(stderr,
 			"rpcrdma-ping: this is a port of RPC over TCP, such as NFS; that of RPC-over-RDMA is 20049 by default\n");
 }
 
-/* The addresses of the server in turn, until there is a connection. */
+/* Try the addresses of the server in turn. */
 static void ping_first(struct ping *p)
 {
 	for (;; p->address++) {

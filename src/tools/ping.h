@@ -12,7 +12,7 @@
 
 enum {
 	EXIT_ALL = 0, /* every Call was answered with success */
-	EXIT_SOME = 1, /* not so */
+	EXIT_SOME = 1, /* some were not */
 	EXIT_USAGE = 2,
 	EXIT_NO_CONN = 3, /* no connection */
 };
@@ -26,7 +26,7 @@ struct ping_options {
 	bool version_given, flood, json, quiet, verbose;
 };
 
-/* ping_options.c: fills @o. A negative number, or the status to exit with at once. */
+/* ping_options.c. Returns a negative number, or the exit status. */
 int ping_options(struct ping_options *o, int argc, char **argv);
 
 struct ping {
@@ -38,7 +38,7 @@ struct ping {
 	struct rt_request **rq;
 	unsigned int busy;
 	uint32_t xid;
-	unsigned int address; /* of those of the server */
+	unsigned int address; /* index of the server's current address */
 	bool up, down, other_taken;
 	int error;
 	char reason[RT_AUTH_TEXT + 64];
@@ -49,7 +49,6 @@ struct ping {
 	uint64_t started; /* base_now_ns() */
 };
 
-/* The one that is tried, or connected to. */
 static inline const struct arg_addr *ping_address(const struct ping *p)
 {
 	return &p->o.rdma.server.at[p->address];

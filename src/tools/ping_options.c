@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * ping_options - the command line of rpcrdma-ping
- *
- * Threads: none; called by main.
- */
+/* ping_options - the command line of rpcrdma-ping */
 #include "tools/ping.h"
 
 #include <stdio.h>
@@ -128,7 +124,7 @@ int ping_options(struct ping_options *o, int argc, char **argv)
 	o->interval_ms = 1000;
 	o->timeout_ms = 5000;
 	o->depth = 0;
-	/* With a number it is the RPC program's. */
+	/* With an argument it is the RPC program's version. */
 	if (argc == 2 && !strcmp(argv[1], "--version")) {
 		puts("rpcrdma-ping " RPCRDMA_VERSION);
 		return EXIT_ALL;

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * ping_report - what rpcrdma-ping prints of a connection and of its Calls
- *
- * Threads: one.
- */
+/* ping_report - what rpcrdma-ping prints about a connection and its Calls */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +13,7 @@ static double us(uint64_t ns)
 	return (double)ns / 1000;
 }
 
-/* A string of our own or of the transport, neither of which has quotes. */
+/* Drop quotes and control characters, which these texts do not have. */
 static void print_text(FILE *f, const char *name, const char *text)
 {
 	fprintf(f, ",\n \"%s\": \"", name);

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * rdma_options - options of the programs that connect to a server
- *
- * Threads: none; called by main.
- */
+/* rdma_options - options of the programs that connect to a server */
 #include "tools/rdma_options.h"
 
 void rdma_options_init(struct rdma_options *o)

@@ -17,7 +17,7 @@
 
 #define RDMA_SERVER_PORT 20049
 
-/* What they set. Strings are those of the command line. */
+/* Their values. Strings are those of the command line. */
 struct rdma_options {
 	struct arg_addrs server;
 	const char *provider;
@@ -26,7 +26,7 @@ struct rdma_options {
 	struct hostauth hostauth;
 };
 
-/* In struct option.val; a program's own are others. */
+/* In struct option.val, beside the program's own. */
 enum rdma_option {
 	RDMA_OPT_SERVER = 1024,
 	RDMA_OPT_PROVIDER,
@@ -61,9 +61,10 @@ enum rdma_option {
 		RDMA_OPTION("server-principal", RDMA_OPT_SERVER_PRINCIPAL), \
 		RDMA_OPTION("host-auth-timeout", RDMA_OPT_HOST_AUTH_TIMEOUT)
 
-/* Zeroed at first: the defaults. */
+/* Set the defaults in a zeroed structure. */
 void rdma_options_init(struct rdma_options *o);
-/* Is @opt one of these? Then *@bad is NULL, or what is wrong with @value. */
+/* Returns true if @opt is one of these. Sets *@bad to NULL, or to what is wrong
+ * with @value. */
 bool rdma_options_set(struct rdma_options *o, int opt, const char *value,
 		      const char **bad, struct arg_err *err);
 

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * record - RPC record marking on a byte stream
- *
- * No threads, no locks: the state belongs to the caller.
- */
+/* record - RPC record marking on a byte stream */
 #include "tools/record.h"
 
 #include <string.h>

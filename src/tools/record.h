@@ -40,7 +40,7 @@ void rec_init(struct rec *r, size_t max);
  */
 enum rec_event rec_next(struct rec *r, const uint8_t *p, size_t n,
 			size_t *used);
-/* Anything of a record not yet ended has been seen? */
+/* Returns true inside a record. */
 bool rec_inside(const struct rec *r);
 /* The mark of a record sent as one fragment of @len octets. */
 void rec_mark(uint8_t mark[REC_MARK_LEN], size_t len);

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * rpc_tcp - one Call over TCP (RFC 5531, section 11)
- *
- * Threads: no state.
- */
+/* rpc_tcp - one Call over TCP (RFC 5531, section 11) */
 #include "tools/rpc_tcp.h"
 
 #include <errno.h>

@@ -10,8 +10,8 @@
 #include <sys/socket.h>
 
 /*
- * Send a Call of procedure 0 in record marking. True: an RPC Reply came within
- * @ms, whatever it says. Blocks.
+ * Send a Call of procedure 0 with record marking. Returns true if any RPC Reply
+ * came within @ms. Blocks.
  */
 bool rpc_tcp_answers(const struct sockaddr *addr, socklen_t len,
 		     uint32_t program, uint32_t version, int ms);

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * rpcmsg - the heads of ONC RPC messages
- *
- * No state, no locks.
- */
+/* rpcmsg - the heads of ONC RPC messages */
 #include "tools/rpcmsg.h"
 
 #include <errno.h>

@@ -25,13 +25,13 @@
 #define RPC_AUTH_FAILED 7
 #define RPC_FLAVOR_GSS 6
 
-/* An XDR writer; remembers lack of room like the wire's encoder. */
+/* An XDR writer, which remembers lack of room. */
 struct xw {
 	uint8_t *buf;
 	size_t size, len;
 	bool overflow;
 };
-/* An XDR reader; after the first octet missing everything reads as zero. */
+/* An XDR reader; past the end everything reads as zero. */
 struct xr {
 	const uint8_t *buf;
 	size_t size, at;
@@ -42,7 +42,7 @@ void xw_init(struct xw *w, void *buf, size_t size);
 void xw_u32(struct xw *w, uint32_t v);
 void xr_init(struct xr *r, const void *buf, size_t size);
 uint32_t xr_u32(struct xr *r);
-/* The octets of an opaque of at most @max; *@n is its length. */
+/* Returns the octets of an opaque of at most @max, and sets *@n to its length. */
 const uint8_t *xr_opaque(struct xr *r, size_t max, size_t *n);
 
 /* Call head with AUTH_NONE, or AUTH_SYS of uid and gid 0 if @sys. */
@@ -50,17 +50,17 @@ void rpc_call_head(struct xw *w, uint32_t xid, uint32_t prog, uint32_t vers,
 		   uint32_t proc, bool sys);
 /* Accepted Reply head with an AUTH_NONE verifier. */
 void rpc_reply_head(struct xw *w, uint32_t xid, uint32_t accept_stat);
-/* Denied, AUTH_ERROR for the reason @why; 0: RPC_MISMATCH. It needs no verifier. */
+/* Denied: AUTH_ERROR with the reason @why, or RPC_MISMATCH with 0. */
 void rpc_denial(struct xw *w, uint32_t xid, uint32_t why);
 
 struct rpc_reply {
 	uint32_t xid;
 	bool denied;
 	uint32_t stat; /* accept_stat or reject_stat */
-	uint32_t low, high; /* of the two kinds of mismatch */
+	uint32_t low, high; /* of PROG_MISMATCH or RPC_MISMATCH */
 	size_t body; /* where the results begin */
 };
-/* 0 or -EBADMSG. */
+/* Returns 0 or -EBADMSG. */
 int rpc_reply_decode(const void *buf, size_t len, struct rpc_reply *out);
 /* "success", "program unavailable", ... */
 const char *rpc_reply_text(const struct rpc_reply *r);

@@ -19,7 +19,7 @@ struct wire_cursor {
 	size_t pos; /* never above len */
 };
 
-/* Three or fewer octets of XDR roundup, without a sum that could wrap. */
+/* XDR roundup, without a sum that could wrap. */
 static inline size_t wire_pad(size_t len)
 {
 	return (4 - (len & 3)) & 3;
@@ -53,16 +53,16 @@ static inline void wire_read_segment_at(const uint8_t *p,
 }
 
 /*
- * Each takes one object from the cursor and describes it in @l. False: the
- * message ends inside of it, or it breaks a rule that is BAD_XDR.
+ * Each parses one object and describes it in @l. Returns false if the message
+ * ends inside, or breaks a rule that is BAD_XDR.
  */
 
-/* A Read list whose segments all have Position zero and which is not empty. */
+/* A Read list with Position zero only, not empty. */
 bool wire_scan_call(struct wire_cursor *c, struct wire_list *l);
 /* A Read list of data item chunks, possibly empty. */
 bool wire_scan_reads(struct wire_cursor *c, struct wire_list *l);
 /*
- * The Read list of version 1: what has Position zero comes first and goes to
+ * The Read list of version 1: segments with Position zero come first and go to
  * @call, the rest to @reads. Either may be empty.
  */
 bool wire_scan_both(struct wire_cursor *c, struct wire_list *call,
@@ -71,13 +71,13 @@ bool wire_scan_both(struct wire_cursor *c, struct wire_list *call,
 bool wire_scan_writes(struct wire_cursor *c, struct wire_list *l);
 /* The optional Reply chunk. */
 bool wire_scan_reply(struct wire_cursor *c, struct wire_list *l, bool *present);
-/* The property set, which has two ways to be wrong. */
+/* The property set, which can be wrong in two ways. */
 enum wire_status wire_scan_props(struct wire_cursor *c, struct wire_list *l);
 
-/* One value of such a set, without a count. */
+/* One property. */
 enum wire_status wire_scan_prop(struct wire_cursor *c, struct wire_prop *p);
 
-/* What has been shown to be wrong leaves nothing that looks like a view. */
+/* Clear all views of a message that is wrong. */
 void wire_msg_clear(struct wire_msg *m);
 
 /* The parts of a header that both versions put together. */
@@ -90,7 +90,8 @@ void wire_put_prop(struct wire_enc *e, const struct wire_prop *p);
 /* A counted property set. */
 void wire_put_props(struct wire_enc *e, const struct wire_prop *props,
 		    uint32_t count);
-/* @len plus @count times @each; SIZE_MAX, which fits nowhere, if it wraps. */
+/* Returns @len + @count * @each, or SIZE_MAX, which fits nowhere, if that
+ * wraps. */
 size_t wire_add(size_t len, uint32_t count, size_t each);
 size_t wire_add_writes(size_t len, const struct wire_chunk_desc *w,
 		       uint32_t count);

@@ -2,11 +2,8 @@
 /*
  * decode - one version 2 message, sections 6.3 and 8
  *
- * The header types differ in which fields they have and in nothing else, so
- * each is one row of decode_body(). State between messages (continuation,
- * versions, credits) is not looked at here.
- *
- * No state; any thread.
+ * The header types differ only in their fields; each is a row of decode_body().
+ * State between messages (continuation, versions, credits) is not checked here.
  */
 #include <string.h>
 
@@ -25,7 +22,7 @@ bool wire_prefix_decode(const void *buf, size_t len, struct wire_prefix *p)
 	return true;
 }
 
-/* A field that is only a hint stays 0 if the message ends before it [E10]. */
+/* A hint stays 0 if the message ends before it [E10]. */
 static void get_hint(struct wire_cursor *c, uint32_t *v)
 {
 	(void)wire_get_u32(c, v);
@@ -38,7 +35,7 @@ static enum wire_status decode_error(struct wire_cursor *c,
 		return WIRE_BAD_ERROR;
 	switch (e->code) {
 	case RDMA2_ERR_VERS:
-		/* Without both ends of the range nothing can be chosen. */
+		/* Both ends of the range are needed to choose. */
 		if (wire_left(c) < 8)
 			return WIRE_BAD_ERROR;
 		get_hint(c, &e->vers_low);
@@ -71,8 +68,8 @@ static enum wire_status decode_error(struct wire_cursor *c,
 }
 
 /*
- * What is left is the payload. rdma_rpc_first_word is its beginning and not a
- * part of the header, but it must be there [C5].
+ * The rest is the payload. It must have rdma_rpc_first_word, which is not part
+ * of the header [C5].
  */
 static bool take_payload(struct wire_cursor *c, bool check_xid,
 			 struct wire_msg *m)
@@ -173,10 +170,7 @@ enum wire_status wire_decode(const void *buf, size_t len, bool check_xid,
 		return WIRE_SHORT;
 	if (m->p.vers != WIRE_VERS2)
 		return WIRE_VERSION;
-	/*
-	 * No Send is as long as that. With the bound, the 32-bit counts of a
-	 * list cannot wrap.
-	 */
+	/* No Send is that long, and the 32-bit counts of lists cannot wrap. */
 	if (len > UINT32_MAX)
 		return WIRE_BAD_XDR;
 	m->role = role_of(m->p.htype);

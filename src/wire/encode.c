@@ -2,10 +2,8 @@
 /*
  * encode - the ten header types of section 6.3
  *
- * The encoder writes what it is told, also what wire_decode() would refuse:
- * the transport keeps the rules, and test peers must be able to break them.
- *
- * No state but the caller's struct wire_enc; any thread.
+ * The encoder writes what it is told, even what wire_decode() would refuse: the
+ * transport keeps the rules, and test peers must be able to break them.
  */
 #include <string.h>
 
@@ -19,7 +17,7 @@ void wire_enc_init(struct wire_enc *e, void *buf, size_t size)
 	e->overflow = false;
 }
 
-/* The place for @n more octets, or NULL for ever after the first lack. */
+/* Returns room for @n octets, or NULL for ever after the first overflow. */
 static uint8_t *enc_room(struct wire_enc *e, size_t n)
 {
 	uint8_t *p;

@@ -63,7 +63,7 @@ static bool place_read(struct reads_scan *k, uint32_t p, uint32_t len)
 	return true;
 }
 
-/* NULL for one of the two: none of those may be in it. */
+/* @call or @reads may be NULL, if the list may not have such segments. */
 bool wire_scan_both(struct wire_cursor *c, struct wire_list *call,
 		    struct wire_list *reads)
 {
@@ -113,7 +113,7 @@ bool wire_scan_reads(struct wire_cursor *c, struct wire_list *l)
 	return wire_scan_both(c, NULL, l);
 }
 
-/* Describe @count segments at @p, which are known to be there. */
+/* Describe @count segments at @p, which are in the message. */
 static void chunk_view(const uint8_t *p, uint32_t count, struct wire_list *l)
 {
 	l->data = p;

@@ -433,7 +433,7 @@ static inline int vb_set_nonblock(int fd)
 	return flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) ? -errno : 0;
 }
 
-/* memory.c; any thread */
+/* registration.c; any thread */
 int vb_reg(struct fab_domain *d, void *addr, size_t len, struct fab_mr **mr);
 bool vb_dereg(struct fab_mr *mr);
 /* The domain closes: try once more to deregister what could not be before. */

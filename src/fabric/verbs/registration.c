@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * memory - registration with the devices of a domain
+ * registration - memory registered with the devices of a domain
  *
  * Each registration is made with every device in use, for local use only. A device
  * that is added later registers what there is by then.
