@@ -14,7 +14,6 @@
 #include "base/clock.h"
 #include "gateway/accept.h"
 #include "gateway/client.h"
-#include "gateway/policy/socket_owner.h"
 
 /* A shortage is logged again after so long without one, ns. */
 #define SHORT_AGAIN 10000000000ull
@@ -109,30 +108,7 @@ static void out_of_descriptors(struct gw_accept *a, int err)
 			strerror(err));
 	a->short_at = now;
 	a->paused = true;
-	gw_disconnect_make_way(a->gw, NULL, NULL);
-}
-
-/* Returns true if users have less than their part of all places. */
-static bool has_room_for_user(struct gateway *gw)
-{
-	unsigned int n;
-
-	pthread_mutex_lock(&gw->lock);
-	n = gw_hosts_users(&gw->hosts);
-	pthread_mutex_unlock(&gw->lock);
-	return n < gw_hosts_users_max(gw->opt.max_clients);
-}
-
-/* Returns true if there is, or will be, a place for a client of @whose. */
-static bool has_room(struct gateway *gw, const struct in6_addr *whose,
-		     bool user)
-{
-	unsigned int n = atomic_load(&gw->nclients), most = gw->opt.max_clients;
-
-	if (n - atomic_load(&gw->leaving) < most &&
-	    (!user || has_room_for_user(gw)))
-		return true;
-	return gw_disconnect_make_way(gw, whose, NULL);
+	gw_disconnect_for_descriptor(a->gw, NULL);
 }
 
 void gw_accept_clients(struct gw_accept *a, int lfd)
@@ -141,7 +117,7 @@ void gw_accept_clients(struct gw_accept *a, int lfd)
 
 	for (;;) {
 		struct sockaddr_storage from = { 0 };
-		struct in6_addr whose;
+		struct in6_addr host;
 		bool user; /* not root, for all we know */
 		socklen_t len = sizeof(from);
 		int fd = accept4(lfd, (struct sockaddr *)&from, &len,
@@ -157,20 +133,20 @@ void gw_accept_clients(struct gw_accept *a, int lfd)
 		}
 		user = gw->opt.reserved_ports &&
 		       base_addr_port(&from) >= IPPORT_RESERVED;
-		whose = user ? gw_host_of_user(gw_socket_owner(fd)) :
-			       base_addr_host((const struct sockaddr *)&from);
-		if (!has_room(gw, &whose, user)) {
+		host = user ? gw_user_host(fd) :
+			      base_addr_host((const struct sockaddr *)&from);
+		if (!gw_disconnect_for_place(gw, user ? &gw->users : &gw->hosts,
+					     &host)) {
 			log_refused(
 				gw, &from,
 				"a client turned away: --max-clients %u%s, "
 				"and none can be disconnected for it",
 				gw->opt.max_clients,
-				user && !has_room_for_user(gw) ?
-					", and the part of ports that are not below 1024" :
-					"");
+				user ? ", and the part of ports that are not below 1024" :
+				       "");
 			close(fd);
 			continue;
 		}
-		gw_client_new(gw, fd, &whose, user);
+		gw_client_new(gw, fd, &host, user);
 	}
 }

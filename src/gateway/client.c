@@ -15,10 +15,9 @@
 #include "gateway/client.h"
 
 /*
- * Keepalive finds an idle host that is gone in two minutes. Stalls (policy/memory.h)
- * find one that is gone with Replies due. TCP_USER_TIMEOUT is not used: it would also
- * end a client that reads slowly, though it acknowledges all the time, since Linux
- * counts a window that is smaller than the next segment as shut.
+ * Keepalive finds an idle host that is gone in two minutes; disconnect.h one that is
+ * gone with Replies due. TCP_USER_TIMEOUT would also end a client that reads slowly:
+ * Linux counts a window that is smaller than the next segment as shut.
  */
 #define KEEP_IDLE 60
 #define KEEP_INTERVAL 10
@@ -36,7 +35,7 @@ static void set_options(int fd)
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count));
 }
 
-int gw_client_new(struct gateway *gw, int fd, const struct in6_addr *whose,
+int gw_client_new(struct gateway *gw, int fd, const struct in6_addr *host,
 		  bool only_gss)
 {
 	struct gw_client *c = calloc(1, sizeof(*c));
@@ -58,8 +57,8 @@ int gw_client_new(struct gateway *gw, int fd, const struct in6_addr *whose,
 	base_addr_name((struct sockaddr *)&peer, c->name, sizeof(c->name));
 	c->addr = base_addr_host((struct sockaddr *)&peer);
 	pthread_mutex_lock(&gw->lock);
-	c->host = gw_host_get(&gw->hosts, whose);
-	c->counted = c->host;
+	c->places = only_gss ? &gw->users : &gw->hosts;
+	c->host = gw_place_take(c->places, host);
 	pthread_mutex_unlock(&gw->lock);
 	if (!c->host) {
 		pthread_mutex_destroy(&c->lock);
@@ -68,8 +67,8 @@ int gw_client_new(struct gateway *gw, int fd, const struct in6_addr *whose,
 		return -ENOMEM;
 	}
 	set_options(fd);
-	gw_disconnect_active(&c->disconnect, base_now_ns());
-	gw_account_open(&gw->memory, &c->account);
+	gw_progress(&c->progress, base_now_ns());
+	c->account.memory = &gw->memory;
 
 	atomic_fetch_add(&gw->nclients, 1);
 	pthread_mutex_lock(&gw->lock);
@@ -86,9 +85,9 @@ int gw_client_new(struct gateway *gw, int fd, const struct in6_addr *whose,
 
 void gw_client_uncount(struct gw_client *c)
 {
-	if (c->counted)
-		c->host->clients--;
-	c->counted = false;
+	if (c->host)
+		gw_place_give(c->places, c->host);
+	c->host = NULL;
 }
 
 /*
@@ -128,7 +127,8 @@ void gw_client_kill(struct gw_client *c, int level, const char *why)
 	gw_client_uncount(c);
 	pthread_mutex_unlock(&c->gw->lock);
 	gw_worker_forget(c);
-	gw_account_close(&c->account);
+	gw_account_stop_waiting(&c->account);
+	gw_account_break_promise(&c->account);
 	/* Closed with the last reference: until then a thread may be writing. */
 	shutdown(c->fd, SHUT_RDWR);
 	gw_send_queue_drop(c);

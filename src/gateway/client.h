@@ -16,8 +16,8 @@
 
 #include "base/log.h"
 #include "gateway/call/call.h"
-#include "gateway/disconnect.h"
 #include "gateway/call/shorten.h"
+#include "gateway/disconnect.h"
 #include "gateway/gateway.h"
 #include "gateway/loop/wakeup.h"
 #include "gateway/link.h"
@@ -39,12 +39,12 @@ struct gw_client {
 	bool gone; /* gw_client_kill() has ended it; worker */
 	bool only_gss; /* anybody can have its port: only signed Calls */
 	struct gw_client *all_next, **all_prev; /* gateway.clients */
-	/* gateway.lock held. */
-	struct gw_host *host; /* as which it counts */
-	bool counted; /* in host->clients */
-	bool leaving; /* makes way; counted in gateway.leaving */
+	struct gw_places *places; /* one of which it has, */
+	struct gw_host *host; /* as this one's, or NULL; gateway.lock held */
+	const char *leaves; /* why it makes way; set before GW_EV_LEAVE */
+	bool evicted; /* ... for memory */
 	struct gw_account account;
-	struct gw_disconnect disconnect;
+	struct gw_progress progress;
 
 	struct gw_wakeup wakeup;
 	struct gw_worker_slot slot;
@@ -76,12 +76,11 @@ struct gw_client {
 void gw_client_get(struct gw_client *c);
 void gw_client_put(struct gw_client *c);
 
-/* client.c. Make a client of the accepted socket @fd, which counts as one of @whose
- * (policy/hosts.h). Returns 0, or closes the socket and returns a negative errno. Main
- * thread. */
-int gw_client_new(struct gateway *gw, int fd, const struct in6_addr *whose,
+/* client.c. Make a client of the accepted socket @fd, which takes a place as one of
+ * @host's. Returns 0, or closes the socket and returns a negative errno. Main thread. */
+int gw_client_new(struct gateway *gw, int fd, const struct in6_addr *host,
 		  bool only_gss);
-/* It is none of its host's clients any more. Caller holds gateway.lock. */
+/* It gives its place back. Caller holds gateway.lock. */
 void gw_client_uncount(struct gw_client *c);
 /*
  * End the TCP side, and log @why unless that is NULL. Calls that are with the

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * disconnect - clients that stall, or make way for others
+ * disconnect - clients that make no progress, or make way for others: disconnect.h
  *
  * Locks: gateway.lock > client.lock.
  */
 #include <linux/sockios.h>
-#include <stdio.h>
 #include <sys/ioctl.h>
 #include <syslog.h>
-#include <urcu/compiler.h>
 
 #include "base/clock.h"
 #include "gateway/client.h"
@@ -16,67 +14,207 @@
 #define SEC 1000000000ull
 #define MSEC 1000000ull
 #define RETRY_MS 10
-/* So that clients that connect without end do not end each other before their
- * first Call. */
-#define IDLE_SECONDS 1
-/* How long a client may be at one record, or wait for the server's first answer,
- * before it makes way. */
-#define STUCK_SECONDS 10
+/* What a client that was disconnected holds comes back within this time. */
+#define EVICT_PAUSE (SEC / 10)
 
-/* ---- Stalls ------------------------------------------------------------- */
+/* ---- Progress ----------------------------------------------------------- */
+
+/* What the client does. */
+enum state { SERVED, EARLY, STALLED, IDLE };
+
+/* When it makes way for others. */
+static const uint64_t patience[] = {
+	[SERVED] = UINT64_MAX,
+	[EARLY] = GW_STUCK_SECONDS * SEC,
+	[STALLED] = GW_STUCK_SECONDS * SEC,
+	[IDLE] = GW_IDLE_SECONDS * SEC,
+};
+
+/* Caller holds client.lock. */
+static enum state state_of(const struct gw_client *c)
+{
+	if (gw_link_is_early(&c->link))
+		return EARLY;
+	if (gw_send_queue_waits(&c->sendq) || atomic_load(&c->progress.unacked))
+		return STALLED;
+	if (gw_account_waits(&c->account))
+		return SERVED;
+	if (atomic_load(&c->progress.in_record))
+		return STALLED;
+	return gw_calls_outstanding(&c->calls) ||
+			       gw_reverse_count(&c->reverse) ?
+		       SERVED :
+		       IDLE;
+}
+
+/* Returns how long the client has been waited for, ns, and in which state. */
+static uint64_t waited_for(struct gw_client *c, uint64_t now, enum state *state)
+{
+	uint64_t at = atomic_load(&c->progress.at);
+
+	pthread_mutex_lock(&c->lock);
+	*state = state_of(c);
+	pthread_mutex_unlock(&c->lock);
+	return *state == SERVED || now < at ? 0 : now - at;
+}
 
 /*
- * Does the client take its Replies? What its TCP acknowledges is progress.
- * TCP_USER_TIMEOUT would not do: it also ends whoever reads slowly all the time
- * [docs/notes/security-measurements.md].
+ * What the client's TCP acknowledges is progress. TCP_USER_TIMEOUT would not do: it
+ * also ends whoever reads slowly all the time [docs/notes/security-measurements.md].
  */
 static void look_at_output(struct gw_client *c, uint64_t now)
 {
-	struct gw_disconnect *d = &c->disconnect;
+	struct gw_progress *p = &c->progress;
 	uint64_t written, acked;
-	bool waits;
 	int left = 0;
 
 	pthread_mutex_lock(&c->lock);
 	written = c->stats.tcp_bytes_out;
-	waits = gw_send_queue_waits(&c->sendq);
 	pthread_mutex_unlock(&c->lock);
-	if (!waits && written == d->acked) {
-		gw_stall_stop(&c->account.out);
-		return;
+	if (written != p->acked) {
+		if (ioctl(c->fd, SIOCOUTQ, &left) || left < 0)
+			left = 0;
+		/* More may have been written meanwhile. */
+		acked = written > (uint64_t)left ? written - (uint64_t)left : 0;
+		if (acked > p->acked) {
+			gw_progress_add(p, acked - p->acked, now);
+			p->acked = acked;
+		}
 	}
-	if (ioctl(c->fd, SIOCOUTQ, &left) || left < 0)
-		left = 0;
-	/* More may have been written meanwhile. */
-	acked = written > (uint64_t)left ? written - (uint64_t)left : 0;
-	if (!waits && !left)
-		gw_stall_stop(&c->account.out);
-	else
-		gw_stall_start(&c->account.out, now);
-	if (acked <= d->acked)
-		return;
-	gw_stall_progress(&c->account.out, acked - d->acked, now);
-	d->acked = acked;
+	atomic_store(&p->unacked, left);
 }
 
 static void tick(struct gw_client *c)
 {
-	uint64_t now = base_now_ns();
-	char text[96];
+	uint64_t now = base_now_ns(), ns;
+	enum state state;
 
 	gw_rx_release(c);
 	look_at_output(c, now);
-	if (gw_account_stalled(&c->account, now) < GW_STALL_SECONDS * SEC)
+	ns = waited_for(c, now, &state);
+	if (state == SERVED)
+		gw_progress(&c->progress, now);
+	if (state != STALLED || ns < GW_STALL_SECONDS * SEC)
 		return;
 	gw_client_count(c, overdue);
-	snprintf(text, sizeof(text), "%s for %d s: closed",
-		 gw_stall_runs(&c->account.out) ? "Replies not taken" :
-						  "a record not ended",
-		 GW_STALL_SECONDS);
-	gw_client_kill(c, LOG_NOTICE, text);
+	gw_client_kill(c, LOG_NOTICE,
+		       atomic_load(&c->progress.in_record) ?
+			       "a record not ended for a minute: closed" :
+			       "Replies not taken for a minute: closed");
 }
 
-/* ---- Memory ------------------------------------------------------------- */
+/* ---- Making way --------------------------------------------------------- */
+
+/* For whom or what a client is to leave. */
+struct need {
+	const struct gw_client *c; /* not this one; or NULL */
+	const struct gw_places *places; /* of these; NULL: of all */
+	const struct gw_claim *claim; /* to a place, or NULL */
+	bool memory; /* that it has borrowed */
+	bool buffers; /* whatever it waits with */
+};
+
+static bool may_leave(const struct need *need, const struct gw_client *c,
+		      enum state state, uint64_t ns)
+{
+	if (c == need->c || !c->host ||
+	    (need->places && c->places != need->places))
+		return false;
+	if (need->buffers)
+		return gw_account_waits(&c->account);
+	if (need->memory)
+		return state == STALLED && ns >= GW_EVICT_SECONDS * SEC &&
+		       gw_account_loan(&c->account);
+	if (need->claim && !gw_claim_covers(need->claim, c->host))
+		return false;
+	return (need->claim && need->claim->busy) || ns >= patience[state];
+}
+
+static const char *reason(const struct need *need, enum state state,
+			  uint64_t ns)
+{
+	if (need->buffers)
+		return "one of many that wait for memory: closed";
+	if (need->memory)
+		return "no progress, and others wait for memory: closed";
+	if (ns < patience[state])
+		return "another host or user with fewer clients needs the place: closed";
+	return state == IDLE ?
+		       "idle, and new clients are waiting: closed" :
+		       "no progress, and new clients are waiting: closed";
+}
+
+/* Have the client leave that has been waited for longest. Returns false if there is
+ * none. Caller holds gateway.lock. */
+static bool disconnect(struct gateway *gw, const struct need *need)
+{
+	uint64_t now = base_now_ns(), longest = 0, ns;
+	struct gw_client *chosen = NULL;
+	enum state state, was = SERVED;
+
+	for (struct gw_client *c = gw->clients; c; c = c->all_next) {
+		ns = waited_for(c, now, &state);
+		if (!may_leave(need, c, state, ns) || (chosen && ns <= longest))
+			continue;
+		longest = ns;
+		was = state;
+		chosen = c;
+	}
+	if (!chosen)
+		return false;
+	chosen->leaves = reason(need, was, longest);
+	chosen->evicted = need->memory || need->buffers;
+	gw_client_uncount(chosen);
+	gw_wakeup(chosen, GW_EV_LEAVE);
+	return true;
+}
+
+bool gw_disconnect_for_place(struct gateway *gw, const struct gw_places *p,
+			     const struct in6_addr *addr)
+{
+	struct gw_claim claim;
+	struct need need = { .places = p, .claim = &claim };
+	bool room;
+
+	pthread_mutex_lock(&gw->lock);
+	gw_claim_init(&claim, p, addr);
+	/* Clients that make way are there for a while longer. A host that has others
+	 * make way again and again must not take all that this needs. */
+	room = atomic_load(&gw->nclients) < 2 * gw->opt.max_clients &&
+	       (p->taken < p->n || disconnect(gw, &need));
+	pthread_mutex_unlock(&gw->lock);
+	return room;
+}
+
+void gw_disconnect_for_descriptor(struct gateway *gw, const struct gw_client *c)
+{
+	/* Nobody loses a place to a client from a port that anybody can have. */
+	struct need need = { .c = c,
+			     .places = c && c->only_gss ? c->places : NULL };
+
+	pthread_mutex_lock(&gw->lock);
+	/* Unless one is on its way out. */
+	if (gw->hosts.taken + gw->users.taken >= atomic_load(&gw->nclients))
+		disconnect(gw, &need);
+	pthread_mutex_unlock(&gw->lock);
+}
+
+static void for_memory(struct gw_client *c, uint64_t now)
+{
+	struct gateway *gw = c->gw;
+	struct need need = { .c = c, .memory = true };
+
+	pthread_mutex_lock(&gw->lock);
+	if (now >= gw->evict_at) {
+		gw->evict_at = now + EVICT_PAUSE;
+		/* Is it not the policy that refuses? */
+		need.buffers = !disconnect(gw, &need) && !c->account.refused &&
+			       gw_memory_is_plenty(&gw->memory);
+		if (need.buffers)
+			disconnect(gw, &need);
+	}
+	pthread_mutex_unlock(&gw->lock);
+}
 
 void gw_disconnect_wait_memory(struct gw_client *c)
 {
@@ -96,165 +234,27 @@ void gw_disconnect_wait_memory(struct gw_client *c)
 			"a Call that needs more than half of --max-memory: closed");
 		return;
 	}
-	gw_stall_stop(&c->account.in);
 	/* Calls outstanding may all wait for the answer to a callback, which
 	 * stands behind this record. */
-	gw_account_wait(&c->account, none || asked, now);
+	if (gw_account_wait(&c->account, none || asked, now) &&
+	    now - gw_account_waits(&c->account) >= GW_TURN_SECONDS * SEC)
+		for_memory(c, now);
 	gw_worker_timer(c, GW_TIMER_READ, now + RETRY_MS * MSEC);
-}
-
-void gw_disconnect_evict(struct gw_account *victim)
-{
-	gw_wakeup(caa_container_of(victim, struct gw_client, account),
-		  GW_EV_EVICT);
-}
-
-static void evict(struct gw_client *c)
-{
-	uint64_t now = base_now_ns(), stalled;
-	char text[96];
-
-	look_at_output(c, now);
-	stalled = gw_account_stalled(&c->account, now);
-	if (stalled >= GW_EVICT_SECONDS * SEC) {
-		snprintf(
-			text, sizeof(text),
-			"no progress for %u s, and others wait for memory: closed",
-			(unsigned int)(stalled / SEC));
-	} else if (gw_account_waits(&c->account)) {
-		snprintf(text, sizeof(text),
-			 "one of many that wait for memory: closed");
-	} else {
-		gw_account_spare(&c->account);
-		return;
-	}
-	gw_client_count(c, evictions);
-	gw_client_kill(c, LOG_NOTICE, text);
-}
-
-/* ---- Making way --------------------------------------------------------- */
-
-enum rank { NONE, BUSY, STUCK, IDLE };
-
-/* How long nothing has been done for the client, ns; 0 while the server, or the
- * gateway, is at work for it. Caller holds client.lock. */
-static uint64_t rested(struct gw_client *c, uint64_t now, bool *idle)
-{
-	uint64_t then = atomic_load(&c->disconnect.active_at);
-	uint64_t since = now > then ? now - then : 0;
-
-	*idle = false;
-	if (gw_calls_ending(&c->calls))
-		return since;
-	if (gw_calls_outstanding(&c->calls) || gw_reverse_count(&c->reverse) ||
-	    gw_send_queue_waits(&c->sendq))
-		return gw_account_stalled(&c->account, now);
-	/* It has sent something, and the server has not accepted it so far. */
-	if (gw_link_is_early(&c->link))
-		return since;
-	if (gw_account_waits(&c->account))
-		return 0;
-	*idle = !gw_stall_runs(&c->account.in);
-	return since;
-}
-
-static enum rank rank_of(struct gw_client *c, uint64_t now, uint64_t *ns)
-{
-	bool idle, dead, ending;
-
-	pthread_mutex_lock(&c->lock);
-	dead = c->dead;
-	ending = gw_calls_ending(&c->calls);
-	*ns = rested(c, now, &idle);
-	pthread_mutex_unlock(&c->lock);
-	if (dead)
-		return NONE;
-	if (idle && *ns >= IDLE_SECONDS * SEC)
-		return IDLE;
-	/* Who sends no more has perhaps gone. */
-	return *ns >= (ending ? IDLE_SECONDS : STUCK_SECONDS) * SEC ? STUCK :
-								      BUSY;
-}
-
-/* The client to make way, but for @c. Caller holds gateway.lock. */
-static struct gw_client *choose(struct gateway *gw,
-				const struct gw_claim *claim,
-				const struct gw_client *c)
-{
-	uint64_t now = base_now_ns(), longest = 0, ns;
-	enum rank best = NONE, rank;
-	struct gw_client *chosen = NULL;
-
-	for (struct gw_client *i = gw->clients; i; i = i->all_next) {
-		if (i == c || i->leaving || !gw_claim_covers(claim, i->host))
-			continue;
-		rank = rank_of(i, now, &ns);
-		if (rank <= (claim->busy ? NONE : BUSY) || rank < best ||
-		    (rank == best && ns <= longest))
-			continue;
-		best = rank;
-		longest = ns;
-		chosen = i;
-	}
-	return chosen;
-}
-
-/* Clients that make way are there for a while longer. A host that has others of its
- * own make way again and again must not take all that this needs. */
-static bool still_room(struct gateway *gw, bool busy)
-{
-	unsigned int most = gw->opt.max_clients;
-
-	return atomic_load(&gw->nclients) <
-	       (busy ? 2 * most : most + (most + 1) / 2);
-}
-
-bool gw_disconnect_make_way(struct gateway *gw, const struct in6_addr *addr,
-			    const struct gw_client *c)
-{
-	struct gw_client *one = NULL;
-	struct gw_claim claim;
-
-	pthread_mutex_lock(&gw->lock);
-	gw_claim_init(&claim, &gw->hosts, addr, c);
-	if (c || !addr || still_room(gw, claim.busy))
-		one = choose(gw, &claim, c);
-	if (one) {
-		one->leaving = true;
-		atomic_fetch_add(&gw->leaving, 1);
-		gw_client_uncount(one);
-		gw_wakeup(one, GW_EV_LEAVE);
-	}
-	pthread_mutex_unlock(&gw->lock);
-	return one;
 }
 
 static void leave(struct gw_client *c)
 {
-	enum rank rank;
-	char text[96];
-	uint64_t ns;
-
-	rank = rank_of(c, base_now_ns(), &ns);
-	gw_client_count(c, gave_way);
-	if (rank == BUSY)
-		snprintf(text, sizeof(text),
-			 "another host or user with fewer clients "
-			 "needs the place: closed");
+	if (c->evicted)
+		gw_client_count(c, evictions);
 	else
-		snprintf(text, sizeof(text),
-			 "%s for %u s, and new clients are waiting: closed",
-			 rank == IDLE ? "idle" : "no progress",
-			 (unsigned int)(ns / SEC));
-	gw_client_kill(c, LOG_INFO, text);
+		gw_client_count(c, gave_way);
+	gw_client_kill(c, c->evicted ? LOG_NOTICE : LOG_INFO, c->leaves);
 }
 
 void gw_disconnect_events(struct gw_client *c, unsigned int events)
 {
 	if (events & GW_EV_TICK)
 		tick(c);
-	if (!c->gone && (events & GW_EV_EVICT))
-		evict(c);
 	if (!c->gone && (events & GW_EV_LEAVE))
 		leave(c);
 }

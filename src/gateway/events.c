@@ -50,7 +50,7 @@ void gw_client_event(struct gw_client *c, unsigned int ev)
 		return;
 	if (end(c, ev))
 		return;
-	if (ev & (GW_EV_TICK | GW_EV_EVICT | GW_EV_LEAVE))
+	if (ev & (GW_EV_TICK | GW_EV_LEAVE))
 		gw_disconnect_events(c, ev);
 	if (c->gone)
 		return;

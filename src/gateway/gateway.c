@@ -86,14 +86,15 @@ static int threads_start(struct program *p)
 	return rc;
 }
 
-/* Lower --max-clients to what --max-memory has Receives and allowances for. Returns
- * false if it is not enough for one connection. */
+/* Lower --max-clients to what --max-memory has Receives and allowances for, and share
+ * the places out. Returns false if it is not enough for one connection. */
 static bool clients_fit(struct gateway *gw)
 {
 	const struct rt_config *c = &gw->opt.rdma.config;
 	size_t each = rt_config_receives(c, true);
 	size_t most =
 		MIN(c->max_memory / 2 / each, gw_memory_clients(c->max_memory));
+	unsigned int users = 0;
 
 	if (each > c->max_memory - c->max_memory / RT_POOL_RESERVE) {
 		gw_log(gw, LOG_ERR,
@@ -104,12 +105,16 @@ static bool clients_fit(struct gateway *gw)
 	}
 	if (!most)
 		most = 1;
-	if (gw->opt.max_clients <= most)
-		return true;
-	gw_log(gw, LOG_WARNING,
-	       "--max-clients is %zu: --max-memory is not enough for more",
-	       most);
-	gw->opt.max_clients = (unsigned int)most;
+	if (gw->opt.max_clients > most) {
+		gw_log(gw, LOG_WARNING,
+		       "--max-clients is %zu: --max-memory is not enough for more",
+		       most);
+		gw->opt.max_clients = (unsigned int)most;
+	}
+	if (gw->opt.reserved_ports)
+		users = gw_user_places(gw->opt.max_clients);
+	gw_places_init(&gw->users, users);
+	gw_places_init(&gw->hosts, MAX(gw->opt.max_clients - users, 1u));
 	return true;
 }
 
@@ -147,8 +152,8 @@ static int instance_start(struct program *p)
 						  .provider = o->rdma.provider,
 						  .started = base_now_ns() };
 	p->gw.pool = rt_instance_pool(p->gw.inst);
-	gw_memory_init(&p->gw.memory, o->rdma.config.max_memory, o->max_clients,
-		       gw_disconnect_evict);
+	gw_memory_init(&p->gw.memory, o->rdma.config.max_memory,
+		       p->gw.hosts.n + p->gw.users.n);
 	gw_link_ops(&p->gw.ops, o->rdma.config.reverse != RDMA2_RVRSDIR_NONE);
 	return 0;
 }
@@ -245,7 +250,6 @@ int main(int argc, char **argv)
 	gw_accept_init(&p->accept, &p->gw);
 	p->report.gw = &p->gw;
 	pthread_mutex_init(&p->gw.lock, NULL);
-	gw_hosts_init(&p->gw.hosts);
 	if (pthread_key_create(&p->gw.batch_key, NULL)) {
 		free(p);
 		return 1;
@@ -312,8 +316,6 @@ out:
 	free(p->gw.workers);
 	free(p->pollers);
 	pthread_key_delete(p->gw.batch_key);
-	if (p->gw.memory.allowance)
-		gw_memory_destroy(&p->gw.memory);
 	pthread_mutex_destroy(&p->gw.lock);
 	free(p);
 	return status;

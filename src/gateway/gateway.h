@@ -23,9 +23,8 @@
  *
  * Locks
  *
- *   gateway.lock > client.lock > gw_wakeups.lock, and gateway.memory.lock >
- *   gw_wakeups.lock. No lock is held across a call into the transport, nor
- *   across a system call on a socket.
+ *   gateway.lock > client.lock > gw_wakeups.lock. No lock is held across a
+ *   call into the transport, nor across a system call on a socket.
  *
  * Memory
  *
@@ -35,7 +34,8 @@
  *   Call costs no allocation. A client stops being read when it has too many
  *   Calls outstanding or too many octets held; a Call is outstanding until its
  *   Reply has been written to the socket, so that a slow reader stops itself.
- *   policy/memory.h says how much memory each client may have. A Call that brings
+ *   policy/memory.h says how much memory each client may have, and
+ *   disconnect.h who is disconnected. A Call that brings
  *   or asks for more than can be carried is done in part (call/shorten.h), so that
  *   the octets of a WRITE beyond that are never held.
  */
@@ -71,14 +71,14 @@ struct gateway {
 	unsigned int nworkers;
 	struct gw_worker *workers;
 	atomic_uint nclients;
-	atomic_uint leaving; /* of these, on their way out */
 	struct gw_memory memory;
 	/* The longest Reply under integrity or privacy that found no room. */
 	atomic_size_t gss_reply_max;
 	pthread_key_t batch_key; /* the thread's struct gw_batch, or NULL */
 	pthread_mutex_t lock; /* clients, hosts, server, ended, accepted */
 	struct gw_client *clients;
-	struct gw_hosts hosts;
+	struct gw_places hosts, users;
+	uint64_t evict_at; /* ns; not before another client is evicted */
 	struct gw_stats ended; /* of clients that are gone */
 	uint64_t accepted;
 };

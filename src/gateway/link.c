@@ -82,13 +82,8 @@ static void retry(struct gw_client *c, int error, const char *reason,
 	}
 	/* Calls wait for a descriptor, or Receives, that somebody idle has. */
 	if ((calls || early(c)) &&
-	    (error == -EMFILE || error == -ENFILE || error == -ENOMEM) &&
-	    !atomic_load(&c->gw->leaving))
-		/* Unless one is on its way out. What the process has too few of is what they have. */
-		gw_disconnect_make_way(
-			c->gw,
-			error == -EMFILE || c->only_gss ? &c->host->addr : NULL,
-			c);
+	    (error == -EMFILE || error == -ENFILE || error == -ENOMEM))
+		gw_disconnect_for_descriptor(c->gw, c);
 	gw_client_log(c, LOG_NOTICE, "%s; retrying in %u ms", text,
 		      l->backoff_ms);
 	gw_worker_timer(c, GW_TIMER_CONNECT, now + l->backoff_ms * MSEC);

@@ -68,6 +68,8 @@ static bool take_record(struct gw_client *c)
 	/* A Reply needs nothing of what was promised, nor does a Call that is dropped. */
 	gw_account_break_promise(&c->account);
 	gw_shorten_reset(&c->shorten);
+	/* Of its memory what nothing has come of. */
+	gw_account_break_promise(&c->account);
 	gw_account_stop_waiting(&c->account);
 	return true;
 }
@@ -122,7 +124,7 @@ static bool parse_all(struct gw_client *c)
 				return false;
 			}
 			c->rx.have_record = true;
-			gw_stall_stop(&c->account.in);
+			gw_progress_in_record(&c->progress, false);
 			if (!take_record(c))
 				return false;
 			break;

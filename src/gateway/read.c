@@ -60,7 +60,6 @@ static bool is_unread(struct gw_client *c)
 void gw_rx_read(struct gw_client *c)
 {
 	unsigned int budget = RX_BUDGET;
-	uint64_t now = 0;
 
 	if (c->gone || c->rx.eof || is_unread(c) || !gw_rx_parse(c))
 		return;
@@ -89,10 +88,10 @@ void gw_rx_read(struct gw_client *c)
 			return;
 		}
 		c->rx.fill += (size_t)n;
-		now = base_now_ns();
-		gw_stall_progress(&c->account.in, (size_t)n, now);
-		if (!rec_inside(&c->rx.rec))
-			gw_disconnect_active(&c->disconnect, now);
+		gw_progress_add(&c->progress,
+				rec_inside(&c->rx.rec) ? (size_t)n :
+							 GW_PROGRESS,
+				base_now_ns());
 		pthread_mutex_lock(&c->lock);
 		c->stats.tcp_bytes_in += (uint64_t)n;
 		pthread_mutex_unlock(&c->lock);
@@ -106,9 +105,6 @@ void gw_rx_read(struct gw_client *c)
 	gw_worker_timer(c, GW_TIMER_READ, 1);
 	return;
 empty:
-	if (rec_inside(&c->rx.rec))
-		gw_stall_start(&c->account.in, now ? now : base_now_ns());
-	else
-		gw_stall_stop(&c->account.in);
+	gw_progress_in_record(&c->progress, rec_inside(&c->rx.rec));
 	gw_rx_release(c);
 }

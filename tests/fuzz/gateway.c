@@ -331,15 +331,15 @@ static void gateway_open(struct fuzz *f, uint8_t a)
 
 	set_options(f, a);
 	pthread_mutex_init(&gw->lock, NULL);
-	gw_hosts_init(&gw->hosts);
+	gw_places_init(&gw->hosts, o->max_clients);
+	gw_places_init(&gw->users, o->max_clients);
 	FUZZ_CHECK(!pthread_key_create(&gw->batch_key, NULL));
 	gw->server.addrs = o->rdma.server;
 	gw->log = base_log_create(gw_log_text, gw);
 	FUZZ_CHECK(gw->log && rt_raw_listen(&f->peer.r, &o->rdma.config));
 	gw->inst = f->peer.r.p.client_inst;
 	gw->pool = rt_instance_pool(gw->inst);
-	gw_memory_init(&gw->memory, o->rdma.config.max_memory, o->max_clients,
-		       gw_disconnect_evict);
+	gw_memory_init(&gw->memory, o->rdma.config.max_memory, o->max_clients);
 	gw_link_ops(&gw->ops, o->rdma.config.reverse != RDMA2_RVRSDIR_NONE);
 	gw_batch_open(gw, &f->batch);
 	gw->workers = &f->worker;
@@ -364,7 +364,6 @@ static void gateway_close(struct fuzz *f)
 	gw_worker_join(&f->worker);
 	rt_raw_run(&f->peer.r);
 	FUZZ_CHECK(!atomic_load(&gw->memory.lent));
-	gw_memory_destroy(&gw->memory);
 	rt_raw_close(&f->peer.r);
 	base_log_destroy(gw->log);
 	gw_options_free(&gw->opt);

@@ -37,7 +37,7 @@ static void broken(const struct gw_client *c, const char *what, uint64_t a,
 
 struct sums {
 	size_t lent;
-	unsigned int clients, leaving, in_line;
+	unsigned int clients, placed;
 };
 
 /* ---- One client ------------------------------------------------------------ */
@@ -115,8 +115,7 @@ static void check_client(const struct gw_client *c, struct sums *s)
 	s->clients++;
 	if (used > c->gw->memory.allowance)
 		s->lent += used - c->gw->memory.allowance;
-	s->in_line += c->account.in_line;
-	s->leaving += c->leaving;
+	s->placed += c->host != NULL;
 	check_calls(c);
 	check_backs(c);
 	check_out(c);
@@ -129,41 +128,37 @@ static void check_client(const struct gw_client *c, struct sums *s)
 
 /* ---- All together ---------------------------------------------------------- */
 
-static void check_hosts(const struct gateway *gw)
+static void check_hosts(const struct gateway *gw, const struct gw_places *p)
 {
 	const struct gw_host *h;
+	unsigned int taken = 0;
 
-	cds_list_for_each_entry(h, &gw->hosts.list, list)
+	cds_list_for_each_entry(h, &p->hosts, list)
 	{
-		unsigned int all = 0, counted = 0;
+		unsigned int n = 0;
 
 		for (const struct gw_client *c = gw->clients; c;
-		     c = c->all_next) {
-			bool of = c->host == h;
-
-			all += of;
-			counted += of && c->counted;
-		}
-		if (all != h->refs || counted != h->clients)
-			sim_fail(
-				"count: a host has %u clients, %u; %u count, %u",
-				all, h->refs, counted, h->clients);
+		     c = c->all_next)
+			n += c->host == h;
+		if (n != h->clients)
+			sim_fail("count: a host has %u clients, %u", n,
+				 h->clients);
+		taken += n;
 	}
+	if (taken != p->taken || taken > p->n)
+		sim_fail("count: %u of %u places are taken, %u", taken, p->n,
+			 p->taken);
 }
 
-static void check_line(const struct gw_memory *m, unsigned int in_line)
+static void check_turn(const struct gateway *gw)
 {
-	const struct gw_account *a;
-	unsigned int n = 0;
+	const struct gw_account *turn = atomic_load(&gw->memory.turn);
+	const struct gw_client *c = gw->clients;
 
-	cds_list_for_each_entry(a, &m->line, line)
-	{
-		if ((!n && a != atomic_load(&m->first)) || ++n > in_line ||
-		    !a->in_line)
-			sim_fail("list: who waits for memory");
-	}
-	if (n != in_line || (!n && atomic_load(&m->first)))
-		sim_fail("list: %u wait for memory, %u", n, in_line);
+	while (turn && c && turn != &c->account)
+		c = c->all_next;
+	if (turn && (!c || c->gone || !gw_account_waits(turn)))
+		sim_fail("turn: of one that does not wait for memory");
 }
 
 static void check_sums(const struct gateway *gw, const struct sums *s)
@@ -172,10 +167,10 @@ static void check_sums(const struct gateway *gw, const struct sums *s)
 		sim_fail("memory: the loans are %zu, together %zu", s->lent,
 			 atomic_load(&gw->memory.lent));
 	if (s->clients != atomic_load(&gw->nclients) ||
-	    s->leaving != atomic_load(&gw->leaving))
-		sim_fail("count: %u clients, %u; %u leaving, %u", s->clients,
-			 atomic_load(&gw->nclients), s->leaving,
-			 atomic_load(&gw->leaving));
+	    s->placed != gw->hosts.taken + gw->users.taken)
+		sim_fail("count: %u clients, %u; %u have a place, %u",
+			 s->clients, atomic_load(&gw->nclients), s->placed,
+			 gw->hosts.taken + gw->users.taken);
 }
 
 static void check_pool(const struct gateway *gw)
@@ -220,9 +215,8 @@ void gws_tell(void)
 			atomic_load(&c->account.used), c->account.promised,
 			c->account.refused,
 			gw_account_waits(&c->account) ? ", waits" : "",
-			atomic_load(&m->first) == &c->account ? ", first" :
-			c->account.in_line		      ? ", in line" :
-								"",
+			atomic_load(&m->turn) == &c->account ? ", its turn" :
+							       "",
 			c->calls.outstanding, c->calls.held,
 			c->calls.paused ? ", paused" : "", c->reverse.n,
 			c->rx.acc.len, c->rx.rec.left,
@@ -248,7 +242,8 @@ void gws_check(enum gws_quiet quiet)
 			check_quiet(c, quiet == GWS_IDLE);
 	}
 	check_sums(gw, &s);
-	check_hosts(gw);
-	check_line(&gw->memory, s.in_line);
+	check_hosts(gw, &gw->hosts);
+	check_hosts(gw, &gw->users);
+	check_turn(gw);
 	check_pool(gw);
 }

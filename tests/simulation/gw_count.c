@@ -17,9 +17,9 @@ static const char *const states[STATES] = {
 };
 
 static const char *const events[] = {
-	"new",	  "up",	   "down",  "room",    "resend", "idle",
-	"broken", "renew", "evict", "leave",   "in",	 "out",
-	"hangup", "error", "read",  "connect", "tick",	 "stop",
+	"new",	  "up",	   "down",    "room", "resend", "idle",
+	"broken", "renew", "leave",   "in",   "out",	"hangup",
+	"error",  "read",  "connect", "tick", "stop",
 };
 
 #define EVENTS (sizeof(events) / sizeof(events[0]))

@@ -14,7 +14,6 @@
 #include <sys/param.h>
 #include <syslog.h>
 
-#include "gateway/policy/socket_owner.h"
 #include "gw.h"
 #include "transport/core/core.h"
 
@@ -86,13 +85,13 @@ bool __wrap_rpc_tcp_answers(const struct sockaddr *addr, socklen_t len,
 	return false;
 }
 
-uint32_t gw_socket_owner(int fd)
+struct in6_addr gw_user_host(int fd)
 {
 	struct sockaddr_in in;
 	socklen_t len = sizeof(in);
 
 	getpeername(fd, (struct sockaddr *)&in, &len);
-	return ntohs(in.sin_port) % 3;
+	return (struct in6_addr){ .s6_addr[15] = ntohs(in.sin_port) % 3 };
 }
 
 void gw_log_text(void *ctx, int level, const char *text)

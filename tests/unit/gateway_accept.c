@@ -11,7 +11,6 @@
 
 #include "gateway/accept.h"
 #include "gateway/client.h"
-#include "gateway/policy/socket_owner.h"
 #include "unit.h"
 
 /* ---- In the place of the rest of the gateway ---------------------------- */
@@ -23,23 +22,28 @@ void gw_log(struct gateway *gw, int level, const char *fmt, ...)
 {
 }
 
-bool gw_disconnect_make_way(struct gateway *gw, const struct in6_addr *addr,
-			    const struct gw_client *c)
+bool gw_disconnect_for_place(struct gateway *gw, const struct gw_places *p,
+			     const struct in6_addr *addr)
 {
 	given_way++;
 	return !nobody_leaves;
 }
 
-int gw_client_new(struct gateway *gw, int fd, const struct in6_addr *whose,
+void gw_disconnect_for_descriptor(struct gateway *gw, const struct gw_client *c)
+{
+	given_way++;
+}
+
+int gw_client_new(struct gateway *gw, int fd, const struct in6_addr *host,
 		  bool only_gss)
 {
 	clients++;
 	return close(fd);
 }
 
-uint32_t gw_socket_owner(int fd)
+struct in6_addr gw_user_host(int fd)
 {
-	return GW_OWNER_UNKNOWN;
+	return (struct in6_addr){ 0 };
 }
 
 /* ---- Tests -------------------------------------------------------------- */
@@ -139,7 +143,7 @@ static void test_in_use(void)
 	close(other);
 }
 
-/* One more than there may be: somebody leaves for it, or it is turned away. */
+/* There is a place for each, or it is turned away. */
 static void test_clients(void)
 {
 	int s;
@@ -154,7 +158,6 @@ static void test_clients(void)
 		socklen_t len = sizeof(in);
 		struct pollfd come = { .fd = a.fd[0], .events = POLLIN };
 
-		atomic_store(&gw.nclients, i != 0);
 		nobody_leaves = i == 2;
 		getsockname(a.fd[0], (struct sockaddr *)&in, &len);
 		s = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -163,14 +166,14 @@ static void test_clients(void)
 		CU_ASSERT_EQUAL(poll(&come, 1, -1), 1);
 		gw_accept_clients(&a, a.fd[0]);
 		CU_ASSERT_EQUAL(clients, i ? 2 : 1);
-		CU_ASSERT_EQUAL(given_way, i);
+		CU_ASSERT_EQUAL(given_way, i + 1);
 		CU_ASSERT_FALSE(a.paused);
 		close(s);
 	}
 	/* No descriptor for another: it rests, and somebody is to leave. */
 	gw_accept_clients(&a, -1);
 	CU_ASSERT_TRUE(a.paused);
-	CU_ASSERT_EQUAL(given_way, 3);
+	CU_ASSERT_EQUAL(given_way, 4);
 	gw_accept_stop(&a);
 }
 

@@ -126,8 +126,8 @@ static void begin(uint32_t vers, uint32_t proc)
 	o->reduce_min = 1024;
 	if (!gw.memory.allowance) {
 		pthread_mutex_init(&client.lock, NULL);
-		gw_memory_init(&gw.memory, 128 << 20, 1, NULL);
-		gw_account_open(&gw.memory, &client.account);
+		gw_memory_init(&gw.memory, 128 << 20, 1);
+		client.account.memory = &gw.memory;
 	}
 	/* Nobody looks into it. */
 	gw_calls_open(&client, (struct rt_conn *)(void *)&client, false);

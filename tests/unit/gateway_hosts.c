@@ -3,7 +3,7 @@
 #include "gateway/policy/hosts.h"
 #include "unit.h"
 
-static struct gw_hosts hosts;
+static struct gw_places places;
 
 static struct in6_addr host(unsigned char n)
 {
@@ -13,40 +13,41 @@ static struct in6_addr host(unsigned char n)
 	return a;
 }
 
-/* @n clients of the host, or user, @addr. */
-static struct gw_host *fill_at(struct in6_addr addr, unsigned int n)
+/* @n clients of the host. */
+static struct gw_host *fill(unsigned char id, unsigned int n)
 {
+	struct in6_addr addr = host(id);
 	struct gw_host *h = NULL;
 
 	while (n--) {
-		h = gw_host_get(&hosts, &addr);
+		h = gw_place_take(&places, &addr);
 		CU_ASSERT_PTR_NOT_NULL_FATAL(h);
 	}
 	return h;
 }
 
-static struct gw_host *fill(unsigned char id, unsigned int n)
+static void give(struct gw_host *h, unsigned int n)
 {
-	return fill_at(host(id), n);
+	while (n--)
+		gw_place_give(&places, h);
 }
 
-static void clear(struct gw_host *h)
+static void clear(void)
 {
-	for (unsigned int n = h->refs; n; n--)
-		gw_host_put(h);
-}
-
-static struct gw_claim claim_at(struct in6_addr addr)
-{
-	struct gw_claim c;
-
-	gw_claim_init(&c, &hosts, &addr, false);
-	return c;
+	while (!cds_list_empty(&places.hosts))
+		gw_place_give(&places,
+			      cds_list_first_entry(&places.hosts,
+						   struct gw_host, list));
+	CU_ASSERT_EQUAL(places.taken, 0);
 }
 
 static struct gw_claim claim(unsigned char id)
 {
-	return claim_at(host(id));
+	struct in6_addr addr = host(id);
+	struct gw_claim c;
+
+	gw_claim_init(&c, &places, &addr);
+	return c;
 }
 
 /* One host has all but a few. */
@@ -55,7 +56,7 @@ static void one_has_most(void)
 	struct gw_host *many, *few, *one;
 	struct gw_claim c;
 
-	gw_hosts_init(&hosts);
+	gw_places_init(&places, 16);
 	many = fill(1, 10);
 	few = fill(2, 3);
 	one = fill(3, 1);
@@ -73,7 +74,7 @@ static void one_has_most(void)
 	CU_ASSERT_TRUE(gw_claim_covers(&c, many));
 	CU_ASSERT_FALSE(gw_claim_covers(&c, few));
 	/* Those on their way out do not count. */
-	many->clients -= 6;
+	give(many, 6);
 	c = claim(2);
 	CU_ASSERT_FALSE(c.busy);
 	CU_ASSERT_TRUE(gw_claim_covers(&c, many));
@@ -81,9 +82,7 @@ static void one_has_most(void)
 	CU_ASSERT_FALSE(gw_claim_covers(&c, one));
 	c = claim(3);
 	CU_ASSERT_TRUE(c.busy);
-	clear(many);
-	clear(few);
-	clear(one);
+	clear();
 }
 
 /* Hosts that have as many do not take turns at each other. */
@@ -91,30 +90,20 @@ static void even(void)
 {
 	struct gw_host *a, *b;
 	struct gw_claim c;
-	struct in6_addr first = host(1);
 
-	gw_hosts_init(&hosts);
+	gw_places_init(&places, 16);
 	a = fill(1, 2);
 	b = fill(2, 2);
+	CU_ASSERT_EQUAL(places.taken, 4);
 	c = claim(1);
 	CU_ASSERT_FALSE(c.busy);
 	CU_ASSERT_TRUE(gw_claim_covers(&c, a));
 	CU_ASSERT_FALSE(gw_claim_covers(&c, b));
-	/* One that counts already has a place of its own. */
-	gw_claim_init(&c, &hosts, &first, true);
-	CU_ASSERT_TRUE(gw_claim_covers(&c, b));
-	a->clients--;
+	give(a, 1);
 	c = claim(1);
 	CU_ASSERT_FALSE(c.busy);
 	CU_ASSERT_TRUE(gw_claim_covers(&c, b));
-	a->clients++;
-	/* Nobody knows whose it will be. */
-	gw_claim_init(&c, &hosts, NULL, false);
-	CU_ASSERT_FALSE(c.busy);
-	CU_ASSERT_TRUE(gw_claim_covers(&c, a));
-	CU_ASSERT_TRUE(gw_claim_covers(&c, b));
-	clear(a);
-	clear(b);
+	clear();
 }
 
 /* All of one host, as on loopback. */
@@ -123,62 +112,20 @@ static void loopback(void)
 	struct gw_host *h;
 	struct gw_claim c;
 
-	gw_hosts_init(&hosts);
+	gw_places_init(&places, 16);
 	h = fill(1, 4);
 	c = claim(1);
 	CU_ASSERT_FALSE(c.busy);
 	CU_ASSERT_TRUE(gw_claim_covers(&c, h));
-	clear(h);
-	CU_ASSERT_TRUE(cds_list_empty(&hosts.list));
+	clear();
 }
 
-/* Users take places of each other, hosts' new clients theirs first. */
 static void users(void)
 {
-	struct gw_host *h, *a, *b;
-	struct gw_claim c;
-
-	gw_hosts_init(&hosts);
-	h = fill(0, 9); /* of "::1" all that counts is "::" */
-	CU_ASSERT_EQUAL(gw_hosts_users(&hosts), 0);
-	c = claim_at(gw_host_of_user(0));
-	CU_ASSERT_FALSE(gw_claim_covers(&c, h));
-	a = fill_at(gw_host_of_user(1000), 5);
-	CU_ASSERT_PTR_NOT_EQUAL(a, h);
-	b = fill_at(gw_host_of_user(0), 1);
-	CU_ASSERT_PTR_NOT_EQUAL(b, a);
-	CU_ASSERT_EQUAL(gw_hosts_users(&hosts), 6);
-	/* The one that has the most: its own, those that do nothing. */
-	c = claim_at(gw_host_of_user(1000));
-	CU_ASSERT_FALSE(c.busy);
-	CU_ASSERT_TRUE(gw_claim_covers(&c, a));
-	CU_ASSERT_FALSE(gw_claim_covers(&c, b));
-	CU_ASSERT_FALSE(gw_claim_covers(&c, h));
-	/* Others, and hosts: its places, busy or not. */
-	for (uint32_t uid = 0; uid < 3; uid++) {
-		c = uid < 2 ? claim_at(gw_host_of_user(uid)) : claim(0);
-		CU_ASSERT_TRUE(c.busy);
-		CU_ASSERT_TRUE(gw_claim_covers(&c, a));
-		CU_ASSERT_FALSE(gw_claim_covers(&c, b));
-		CU_ASSERT_FALSE(gw_claim_covers(&c, h));
-	}
-	clear(a);
-	c = claim(0);
-	CU_ASSERT_TRUE(c.busy);
-	CU_ASSERT_TRUE(gw_claim_covers(&c, b));
-	/* Those that are on their way out have none to give. */
-	b->clients--;
-	CU_ASSERT_EQUAL(gw_hosts_users(&hosts), 0);
-	c = claim(0);
-	CU_ASSERT_FALSE(c.busy);
-	CU_ASSERT_FALSE(gw_claim_covers(&c, b));
-	CU_ASSERT_TRUE(gw_claim_covers(&c, h));
-	clear(h);
-	clear(b);
-	CU_ASSERT_EQUAL(gw_hosts_users_max(1), 1);
-	CU_ASSERT_EQUAL(gw_hosts_users_max(8), 4);
-	CU_ASSERT_EQUAL(gw_hosts_users_max(16), 8);
-	CU_ASSERT_EQUAL(gw_hosts_users_max(256), 32);
+	CU_ASSERT_EQUAL(gw_user_places(1), 1);
+	CU_ASSERT_EQUAL(gw_user_places(8), 4);
+	CU_ASSERT_EQUAL(gw_user_places(16), 8);
+	CU_ASSERT_EQUAL(gw_user_places(256), 32);
 }
 
 static const struct unit_test tests[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* gateway_memory - allowances, loans, the line, stalls and who is evicted */
+/* gateway_memory - allowances, loans, and whose turn it is */
 #include <pthread.h>
 #include <string.h>
 
@@ -7,40 +7,28 @@
 #include "unit.h"
 
 #define MB ((size_t)1 << 20)
-#define SEC 1000000000ull
 #define MEMORY (1024 * MB)
 #define MOST 256
 
 static struct gw_memory m;
 static struct gw_account a[MOST];
-static struct gw_account *evicted[MOST];
-static unsigned int nevicted;
-
-static void evict(struct gw_account *victim)
-{
-	evicted[nevicted++ % MOST] = victim;
-}
-
 static void begin(size_t memory, unsigned int n)
 {
-	gw_memory_init(&m, memory, n, evict);
+	gw_memory_init(&m, memory, n);
+	memset(a, 0, sizeof(a));
 	for (unsigned int i = 0; i < n; i++)
-		gw_account_open(&m, &a[i]);
-	nevicted = 0;
+		a[i].memory = &m;
 }
 
 /* All give back what they have; then there must be nothing left. */
 static void end(unsigned int n)
 {
 	for (unsigned int i = 0; i < n; i++) {
-		gw_account_close(&a[i]);
+		gw_account_stop_waiting(&a[i]);
 		gw_account_give(&a[i], atomic_load(&a[i].used));
 	}
 	CU_ASSERT_EQUAL(atomic_load(&m.lent), 0);
-	CU_ASSERT_PTR_NULL(atomic_load(&m.first));
-	CU_ASSERT_TRUE(cds_list_empty(&m.line));
-	CU_ASSERT_TRUE(cds_list_empty(&m.accounts));
-	gw_memory_destroy(&m);
+	CU_ASSERT_PTR_NULL(atomic_load(&m.turn));
 }
 
 static bool take(unsigned int i, size_t n)
@@ -78,9 +66,8 @@ static void test_clients(void)
 {
 	CU_ASSERT_EQUAL(gw_memory_clients(16 * MB), 42);
 	CU_ASSERT_EQUAL(gw_memory_clients(MEMORY), 3640);
-	gw_memory_init(&m, 16 * MB, 42, evict);
+	gw_memory_init(&m, 16 * MB, 42);
 	CU_ASSERT(m.allowance >= GW_ALLOWANCE_MIN);
-	gw_memory_destroy(&m);
 }
 
 /* A quarter of what is not lent, so that who comes later finds something. */
@@ -122,17 +109,12 @@ static void test_promise(void)
 	CU_ASSERT_FALSE(gw_account_never(&a[0]));
 	gw_account_wait(&a[0], true, 1);
 	CU_ASSERT_TRUE(gw_account_take(&a[0], some, 3 * MB));
-	gw_account_undo(&a[0], some, 0);
-	CU_ASSERT_EQUAL(a[0].used, 0);
-	CU_ASSERT_TRUE(gw_account_take(&a[0], some, 3 * MB));
+	CU_ASSERT_EQUAL(gw_account_loan(&a[0]), 3 * MB - m.allowance);
 	CU_ASSERT_EQUAL(a[0].used, 3 * MB);
 	gw_account_stop_waiting(&a[0]);
-	/* Others cannot have it, not even the first in line. */
+	/* Others cannot have it, not even whose turn it is. */
 	gw_account_wait(&a[1], true, 1);
 	CU_ASSERT_FALSE(gw_account_take(&a[1], MB, 3 * MB));
-	CU_ASSERT_TRUE(take(0, MB));
-	gw_account_undo(&a[0], MB, 3 * MB - some);
-	CU_ASSERT_EQUAL(a[0].used, 3 * MB);
 	CU_ASSERT_TRUE(take(0, MB));
 	CU_ASSERT_EQUAL(a[0].used, 3 * MB);
 	gw_account_break_promise(&a[0]);
@@ -158,159 +140,34 @@ static void test_promise(void)
 	end(25);
 }
 
-static void test_line(void)
+static void test_turn(void)
 {
 	begin(16 * MB, 25);
-	/* In the order they came; who has Calls outstanding is not there. */
+	/* One after the other; who has Calls outstanding has none. */
 	for (unsigned int i = 0; i < 5; i++) {
 		CU_ASSERT_FALSE(take(i, 3 * MB));
-		gw_account_wait(&a[i], i != 3, i + 1);
-		gw_account_wait(&a[i], i != 3, i + 10);
-		CU_ASSERT_TRUE(gw_account_waits(&a[i]));
+		CU_ASSERT_EQUAL(gw_account_wait(&a[i], i != 3, i + 1), i == 0);
+		CU_ASSERT_EQUAL(gw_account_wait(&a[i], i != 3, i + 10), i == 0);
+		CU_ASSERT_EQUAL(gw_account_waits(&a[i]), i + 1);
 	}
 	for (unsigned int i = 0; i < 5; i++) {
+		CU_ASSERT_EQUAL(gw_account_wait(&a[i], i != 3, 9), i != 3);
 		if (i == 3)
 			continue;
 		for (unsigned int k = 0; k < 5; k++)
 			if (k != i)
 				CU_ASSERT_FALSE(take(k, 3 * MB));
-		CU_ASSERT_PTR_EQUAL(atomic_load(&m.first), &a[i]);
 		CU_ASSERT_TRUE(take(i, 3 * MB));
 		gw_account_stop_waiting(&a[i]);
 		CU_ASSERT_FALSE(gw_account_waits(&a[i]));
 		gw_account_give(&a[i], 3 * MB);
 	}
-	CU_ASSERT_PTR_NULL(atomic_load(&m.first));
-	/* From the middle, from both ends, and again. */
-	for (unsigned int i = 0; i < 5; i++)
-		gw_account_wait(&a[i], true, 1);
-	gw_account_stop_waiting(&a[2]);
-	gw_account_stop_waiting(&a[0]);
-	gw_account_stop_waiting(&a[4]);
-	CU_ASSERT_PTR_EQUAL(atomic_load(&m.first), &a[1]);
-	gw_account_wait(&a[1], false, 1);
-	CU_ASSERT_PTR_EQUAL(atomic_load(&m.first), &a[3]);
-	end(25);
-}
-
-static void test_stalls(void)
-{
-	struct gw_stall *in = &a[0].in, *out = &a[0].out;
-
-	begin(MEMORY, 1);
-	/* Octets count only while the client is waited for. */
-	gw_stall_progress(in, MB, 5 * SEC);
-	CU_ASSERT_EQUAL(gw_account_stalled(&a[0], 9 * SEC), 0);
-	gw_stall_start(in, 10 * SEC);
-	gw_stall_start(in, 11 * SEC);
-	CU_ASSERT_EQUAL(gw_account_stalled(&a[0], 20 * SEC), 10 * SEC);
-	/* Few octets are none; together they are some. */
-	gw_stall_progress(in, GW_PROGRESS - 1, 20 * SEC);
-	CU_ASSERT_EQUAL(gw_account_stalled(&a[0], 21 * SEC), 11 * SEC);
-	gw_stall_progress(in, 1, 21 * SEC);
-	CU_ASSERT_EQUAL(gw_account_stalled(&a[0], 22 * SEC), SEC);
-	/* The next record begins anew. */
-	gw_stall_progress(in, GW_PROGRESS - 1, 22 * SEC);
-	gw_stall_stop(in);
-	CU_ASSERT_EQUAL(gw_account_stalled(&a[0], 99 * SEC), 0);
-	gw_stall_start(in, 100 * SEC);
-	gw_stall_progress(in, 1, 101 * SEC);
-	CU_ASSERT_EQUAL(gw_account_stalled(&a[0], 102 * SEC), 2 * SEC);
-	/* The longer one is what counts. */
-	gw_stall_start(out, 99 * SEC);
-	CU_ASSERT_EQUAL(gw_account_stalled(&a[0], 102 * SEC), 3 * SEC);
-	gw_stall_stop(out);
-	CU_ASSERT_EQUAL(gw_account_stalled(&a[0], 102 * SEC), 2 * SEC);
-	/* One that was set meanwhile by another thread. */
-	CU_ASSERT_EQUAL(gw_account_stalled(&a[0], 99 * SEC), 0);
-	end(1);
-}
-
-/* A kilobyte in each window is enough for ever; an octet a second is not. */
-static void test_slow(void)
-{
-	uint64_t longest = 0;
-
-	begin(MEMORY, 1);
-	gw_stall_start(&a[0].in, SEC);
-	for (uint64_t t = 1; t < 3700; t++) {
-		gw_stall_progress(&a[0].in, t < 3600 ? 20 : 1, t * SEC);
-		if (gw_account_stalled(&a[0], t * SEC) > longest)
-			longest = gw_account_stalled(&a[0], t * SEC);
-		if (t < 3600)
-			CU_ASSERT(longest < GW_STALL_SECONDS * SEC);
-	}
-	CU_ASSERT(longest >= GW_STALL_SECONDS * SEC);
-	end(1);
-}
-
-static void test_evictions(void)
-{
-	uint64_t now = 1000 * SEC;
-
-	begin(16 * MB, 25);
-	for (unsigned int i = 0; i < 6; i++)
-		gw_account_force(&a[i], MB);
-	gw_account_wait(&a[8], true, now);
-	gw_account_wait(&a[9], true, now);
-	/* They wait for the server. */
-	gw_account_wait(&a[8], true, now + 20 * SEC);
-	CU_ASSERT_EQUAL(nevicted, 0);
-	gw_stall_start(&a[0].out, now);
-	gw_stall_start(&a[1].out, now + 5 * SEC);
-	gw_stall_start(&a[2].in, now + 3 * SEC);
-	gw_stall_start(&a[3].out, now + 19 * SEC); /* not for long */
-	gw_stall_start(&a[7].out, now - 9 * SEC); /* has borrowed nothing */
-	/* The first in line alone, and not before it has waited. */
-	gw_account_wait(&a[9], true, now + 20 * SEC);
-	gw_account_wait(&a[8], true, now + 9 * SEC);
-	CU_ASSERT_EQUAL(nevicted, 0);
-	/* The longest stall first; what was held needs time to come back. */
-	now += 20 * SEC;
-	gw_account_wait(&a[8], true, now);
-	gw_account_wait(&a[8], true, now + 1);
-	CU_ASSERT_EQUAL(nevicted, 1);
-	for (unsigned int i = 1; i < 9; i++)
-		gw_account_wait(&a[8], true, now + i * SEC / 10);
-	CU_ASSERT_EQUAL(nevicted, 3);
-	CU_ASSERT_PTR_EQUAL(evicted[0], &a[0]);
-	CU_ASSERT_PTR_EQUAL(evicted[1], &a[2]);
-	CU_ASSERT_PTR_EQUAL(evicted[2], &a[1]);
-	/* One that has gone on meanwhile can be asked again. */
-	gw_account_spare(&a[2]);
-	/* The next in line has waited as long: it need not wait again. */
-	gw_account_stop_waiting(&a[8]);
-	gw_account_wait(&a[9], true, now + SEC);
-	CU_ASSERT_EQUAL(nevicted, 4);
-	CU_ASSERT_PTR_EQUAL(evicted[3], &a[2]);
-	gw_account_wait(&a[9], true, now + 2 * SEC);
-	CU_ASSERT_EQUAL(nevicted, 5);
-	CU_ASSERT_PTR_EQUAL(evicted[4], &a[3]);
-	end(25);
-}
-
-/* It is not the policy that refuses: many small buffers are in the way. */
-static void test_fragments(void)
-{
-	uint64_t now = 1000 * SEC;
-
-	begin(16 * MB, 25);
-	for (unsigned int i = 0; i < 3; i++) {
-		CU_ASSERT_TRUE(take(i, 65536));
-		gw_account_wait(&a[i], true, now);
-	}
-	gw_account_wait(&a[0], true, now + 9 * SEC);
-	CU_ASSERT_EQUAL(nevicted, 0);
-	for (unsigned int i = 10; i < 14; i++)
-		gw_account_wait(&a[0], true, now + i * SEC);
-	CU_ASSERT_EQUAL(nevicted, 1);
-	CU_ASSERT_PTR_EQUAL(evicted[0], &a[2]);
-	gw_account_stop_waiting(&a[2]);
-	gw_account_wait(&a[0], true, now + 15 * SEC);
-	CU_ASSERT_PTR_EQUAL(evicted[1], &a[1]);
-	gw_account_stop_waiting(&a[1]);
-	gw_account_wait(&a[0], true, now + 16 * SEC);
-	CU_ASSERT_EQUAL(nevicted, 2);
+	CU_ASSERT_PTR_NULL(atomic_load(&m.turn));
+	/* Who has Calls outstanding again leaves it to others. */
+	CU_ASSERT_TRUE(gw_account_wait(&a[1], true, 1));
+	CU_ASSERT_FALSE(gw_account_wait(&a[3], true, 1));
+	CU_ASSERT_FALSE(gw_account_wait(&a[1], false, 1));
+	CU_ASSERT_TRUE(gw_account_wait(&a[3], true, 1));
 	end(25);
 }
 
@@ -333,7 +190,7 @@ static void *busy(void *arg)
 		} else if (gw_account_take(mine, n, 2 * n)) {
 			have += n;
 		} else {
-			gw_account_wait(mine, true, i * SEC);
+			gw_account_wait(mine, true, i + 1);
 		}
 		if (i % 5 == 4)
 			gw_account_stop_waiting(mine);
@@ -363,11 +220,7 @@ static const struct unit_test tests[] = {
 	{ "clients", test_clients },
 	{ "loans", test_loans },
 	{ "promise", test_promise },
-	{ "line", test_line },
-	{ "stalls", test_stalls },
-	{ "slow", test_slow },
-	{ "evictions", test_evictions },
-	{ "fragments", test_fragments },
+	{ "turn", test_turn },
 	{ "threads", test_threads },
 	{ 0 },
 };

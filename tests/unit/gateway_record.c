@@ -28,15 +28,14 @@ static void begin(const struct fab_pool_params *params)
 
 	CU_ASSERT_EQUAL_FATAL(fab_domain_open(&fab_loop_ops, &dp, &dom), 0);
 	CU_ASSERT_EQUAL_FATAL(fab_pool_create(dom, params, &gw.pool), 0);
-	gw_memory_init(&gw.memory, 16u << 20, 2, NULL);
-	gw_account_open(&gw.memory, &c.account);
+	gw_memory_init(&gw.memory, 16u << 20, 2);
+	c.account.memory = &gw.memory;
 }
 
 static void end(void)
 {
 	CU_ASSERT_EQUAL(atomic_load(&c.account.used), 0);
-	gw_account_close(&c.account);
-	gw_memory_destroy(&gw.memory);
+	CU_ASSERT_EQUAL(atomic_load(&gw.memory.lent), 0);
 	fab_pool_destroy(gw.pool);
 	fab_domain_close(dom);
 }

@@ -10,14 +10,16 @@
 struct fab_buf *gw_mem_get(struct gw_client *c, size_t size, size_t all)
 {
 	size_t n = fab_pool_size(c->gw->pool, size);
-	size_t promised = c->account.promised;
 	struct fab_buf *b;
 
 	if (!gw_account_take(&c->account, n, MAX(n, all)))
 		return NULL;
 	b = fab_pool_get(c->gw->pool, size);
-	if (!b)
-		gw_account_undo(&c->account, n, promised);
+	/* It must not keep from others what it cannot use. */
+	if (!b) {
+		gw_account_give(&c->account, n);
+		gw_account_break_promise(&c->account);
+	}
 	return b;
 }
 

@@ -88,7 +88,7 @@ void gw_call_free(struct gw_client *c, struct gw_call *call, bool written)
 	if (gw_account_waits(&c->account))
 		events |= GW_EV_ROOM;
 	if (!c->calls.outstanding) {
-		gw_disconnect_active(&c->disconnect, base_now_ns());
+		gw_progress(&c->progress, base_now_ns());
 		events |= c->calls.idle_wanted ? GW_EV_IDLE : 0;
 	}
 	pthread_mutex_unlock(&c->lock);

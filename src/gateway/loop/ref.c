@@ -20,9 +20,6 @@ static void client_free(struct gw_client *c)
 
 	close(c->fd);
 	pthread_mutex_lock(&gw->lock);
-	gw_host_put(c->host);
-	if (c->leaving)
-		atomic_fetch_sub(&gw->leaving, 1);
 	*c->all_prev = c->all_next;
 	if (c->all_next)
 		c->all_next->all_prev = c->all_prev;

@@ -23,17 +23,16 @@ enum gw_event {
 	GW_EV_IDLE = 1 << 5, /* no Call is outstanding any more */
 	GW_EV_BROKEN = 1 << 6, /* the socket refuses output */
 	GW_EV_RENEW = 1 << 7, /* only the client can send a Call again */
-	GW_EV_EVICT = 1 << 8, /* others need the memory that it has borrowed */
-	GW_EV_LEAVE = 1 << 9, /* a new client takes its place */
+	GW_EV_LEAVE = 1 << 8, /* others need its memory or place */
 	/* The worker's own. */
-	GW_EV_IN = 1 << 10, /* the socket has octets, or their end */
-	GW_EV_OUT = 1 << 11, /* the socket takes octets */
-	GW_EV_HANGUP = 1 << 12, /* the end of the stream is in the socket */
-	GW_EV_ERROR = 1 << 13, /* the socket has failed */
-	GW_EV_READ = 1 << 14, /* timer */
-	GW_EV_CONNECT = 1 << 15, /* timer */
-	GW_EV_TICK = 1 << 16, /* once in a second */
-	GW_EV_STOP = 1 << 17, /* the gateway ends */
+	GW_EV_IN = 1 << 9, /* the socket has octets, or their end */
+	GW_EV_OUT = 1 << 10, /* the socket takes octets */
+	GW_EV_HANGUP = 1 << 11, /* the end of the stream is in the socket */
+	GW_EV_ERROR = 1 << 12, /* the socket has failed */
+	GW_EV_READ = 1 << 13, /* timer */
+	GW_EV_CONNECT = 1 << 14, /* timer */
+	GW_EV_TICK = 1 << 15, /* once in a second */
+	GW_EV_STOP = 1 << 16, /* the gateway ends */
 };
 
 /* A client's entry in the list. */

@@ -24,7 +24,7 @@ from attack import (ENDED, MB, PID, PORT, Attack, Wrong, check, descriptors,
                     nfs4_read, rpc, stats, status, tcp, until)
 
 # How long the good client works beside an attack, and what is looked at: the
-# first and the last seconds. Between is GW_LINE_SECONDS (src/gateway/policy/memory.h).
+# first and the last seconds. Between is GW_TURN_SECONDS (src/gateway/disconnect.h).
 # It works as fast as it can in the first and the last FAST of them, or in all that is
 # looked at where rates are asked for, and at its leisure else: PAUSE seconds after each
 # Reply.
