@@ -15,18 +15,18 @@
 #include <stdatomic.h>
 
 #include "base/log.h"
-#include "gateway/call/call.h"
+#include "gateway/call/outstanding.h"
 #include "gateway/call/shorten.h"
-#include "gateway/disconnect.h"
+#include "gateway/client/disconnect.h"
 #include "gateway/gateway.h"
 #include "gateway/loop/wakeup.h"
-#include "gateway/link.h"
+#include "gateway/client/link.h"
 #include "gateway/loop/send_queue.h"
 #include "gateway/policy/hosts.h"
 #include "gateway/policy/memory.h"
 #include "gateway/call/reverse.h"
-#include "gateway/rx.h"
-#include "gateway/stats.h"
+#include "gateway/client/receive.h"
+#include "gateway/counters.h"
 #include "gateway/loop/worker.h"
 
 struct gw_client {
@@ -72,11 +72,11 @@ struct gw_client {
 #define gw_client_log(c, level, ...) \
 	base_log_put((c)->gw->log, &(c)->addr, (c)->name, (level), __VA_ARGS__)
 
-/* ref.c. Any thread. */
+/* loop/worker.c. Any thread. */
 void gw_client_get(struct gw_client *c);
 void gw_client_put(struct gw_client *c);
 
-/* client.c. Make a client of the accepted socket @fd, which takes a place as one of
+/* client/tcp_client.c. Make a client of the accepted socket @fd, which takes a place as one of
  * @host's. Returns 0, or closes the socket and returns a negative errno. Main thread. */
 int gw_client_new(struct gateway *gw, int fd, const struct in6_addr *host,
 		  bool only_gss);
@@ -89,7 +89,7 @@ void gw_client_uncount(struct gw_client *c);
  */
 void gw_client_kill(struct gw_client *c, int level, const char *why);
 
-/* events.c: handle enum gw_event. The caller has a reference. Worker. */
+/* Handle enum gw_event. The caller has a reference. Worker. */
 void gw_client_event(struct gw_client *c, unsigned int events);
 
 #endif /* RPCRDMA_GATEWAY_CLIENT_H */

@@ -2,7 +2,7 @@
 /*
  * gateway - rpcrdma-gateway, and what all its parts share
  *
- * All names of this room, and of its rooms policy, loop and call, begin with gw_.
+ * All names of this room, and of those in it, begin with gw_.
  *
  * A gateway takes record-marked RPC over TCP and carries it over RPC-over-RDMA,
  * one RDMA connection for each TCP connection, called "client" here.
@@ -14,7 +14,7 @@
  *             Calls, submits all requests (also again), connects (loop/worker.c)
  *   pollers   one for each poller of the transport, in rt_run()
  *   readers   of statistics have a thread (stats/socket.h)
- *   look-ups  of the server's name, one at a time (server.c)
+ *   look-ups  of the server's name, one at a time (client/addresses.c)
  *
  *   A client belongs to one worker. Operations of the transport ("strand")
  *   come in poller threads or inside rt_request_submit(); they never block:
@@ -35,7 +35,7 @@
  *   Calls outstanding or too many octets held; a Call is outstanding until its
  *   Reply has been written to the socket, so that a slow reader stops itself.
  *   policy/memory.h says how much memory each client may have, and
- *   disconnect.h who is disconnected. A Call that brings
+ *   client/disconnect.h who is disconnected. A Call that brings
  *   or asks for more than can be carried is done in part (call/shorten.h), so that
  *   the octets of a WRITE beyond that are never held.
  */
@@ -49,9 +49,8 @@
 #include "gateway/options.h"
 #include "gateway/policy/hosts.h"
 #include "gateway/policy/memory.h"
-#include "gateway/probe.h"
-#include "gateway/server.h"
-#include "gateway/stats.h"
+#include "gateway/client/addresses.h"
+#include "gateway/counters.h"
 #include "rpcrdma/call.h"
 #include "rpcrdma/request.h"
 #include "rpcrdma/stats.h"
@@ -83,7 +82,7 @@ struct gateway {
 	uint64_t accepted;
 };
 
-/* log.c. */
+/* stderr_log.c. */
 void gw_log(struct gateway *gw, int level, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 /* For other logs; @ctx is the gateway. */

@@ -10,7 +10,7 @@
 #include <sys/param.h>
 #include <syslog.h>
 
-#include "gateway/call/call.h"
+#include "gateway/call/outstanding.h"
 #include "gateway/options.h"
 #include "gateway/call/reverse.h"
 

@@ -8,7 +8,20 @@
 #include <string.h>
 #include <syslog.h>
 
+#include "gateway/client.h"
 #include "gateway/report.h"
+
+void gw_stats_total(struct gateway *gw, struct gw_stats *out)
+{
+	pthread_mutex_lock(&gw->lock);
+	*out = gw->ended;
+	for (struct gw_client *c = gw->clients; c; c = c->all_next) {
+		pthread_mutex_lock(&c->lock);
+		gw_stats_add(out, &c->stats);
+		pthread_mutex_unlock(&c->lock);
+	}
+	pthread_mutex_unlock(&gw->lock);
+}
 
 /* One JSON document. Any thread. */
 static void stats_print(FILE *f, void *ctx)

@@ -15,22 +15,18 @@ rpcrdma_unit(gateway-plan gateway_plan.c
 rpcrdma_unit(gateway-hosts gateway_hosts.c LIBS rpcrdma_gw_policy)
 rpcrdma_unit(gateway-memory gateway_memory.c LIBS rpcrdma_gw_policy Threads::Threads)
 rpcrdma_unit(gateway-record gateway_record.c
-	${PROJECT_SOURCE_DIR}/src/gateway/call/record.c
+	${PROJECT_SOURCE_DIR}/src/gateway/call/tcp_record.c
 	LIBS rpcrdma_gw_policy rpcrdma_hostauth rpcrdma_tools rpcrdma_transport
 	rpcrdma_nfs rpcrdma_loop)
-rpcrdma_unit(gateway-parse gateway_parse.c
-	${PROJECT_SOURCE_DIR}/src/gateway/parse.c
-	LIBS rpcrdma_gw_policy rpcrdma_tools rpcrdma_nfs)
 rpcrdma_unit(gateway-heads gateway_heads.c
 	${PROJECT_SOURCE_DIR}/src/gateway/call/answer.c
-	${PROJECT_SOURCE_DIR}/src/gateway/call/table.c
-	${PROJECT_SOURCE_DIR}/src/gateway/call/call.c
+	${PROJECT_SOURCE_DIR}/src/gateway/call/outstanding.c
 	${PROJECT_SOURCE_DIR}/src/gateway/call/shorten.c
 	${PROJECT_SOURCE_DIR}/src/gateway/call/plan.c
-	${PROJECT_SOURCE_DIR}/src/gateway/call/record.c
+	${PROJECT_SOURCE_DIR}/src/gateway/call/tcp_record.c
 	LIBS rpcrdma_gw_policy rpcrdma_hostauth rpcrdma_tools rpcrdma_transport
 	rpcrdma_nfs)
 target_link_options(unit-gateway-heads PRIVATE -Wl,--wrap=ulb_call_head)
 rpcrdma_one_thread(unit-gateway-accept unit-gateway-heads unit-gateway-hosts
-	unit-gateway-layout unit-gateway-options unit-gateway-parse unit-gateway-plan
+	unit-gateway-layout unit-gateway-options unit-gateway-plan
 	unit-gateway-record)

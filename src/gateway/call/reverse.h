@@ -13,7 +13,7 @@
 #define RPCRDMA_GATEWAY_CALL_REVERSE_H
 
 #include "gateway/loop/send_queue.h"
-#include "gateway/call/record.h"
+#include "gateway/call/tcp_record.h"
 #include "rpcrdma/call.h"
 #include "tools/record.h"
 

@@ -19,7 +19,7 @@
 #ifndef RPCRDMA_GATEWAY_CALL_SHORTEN_H
 #define RPCRDMA_GATEWAY_CALL_SHORTEN_H
 
-#include "gateway/call/record.h"
+#include "gateway/call/tcp_record.h"
 #include "rpcrdma/nfs.h"
 #include "rpcrdma/stats.h"
 

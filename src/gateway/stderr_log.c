@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * log - lines on stderr
+ * stderr_log - lines on stderr
  *
  * Threads: any.
  */

@@ -9,12 +9,12 @@
  *
  * Context: the client's worker; the operations of the transport are the strand's.
  */
-#ifndef RPCRDMA_GATEWAY_LINK_H
-#define RPCRDMA_GATEWAY_LINK_H
+#ifndef RPCRDMA_GATEWAY_CLIENT_LINK_H
+#define RPCRDMA_GATEWAY_CLIENT_LINK_H
 
 #include <stdbool.h>
 
-#include "gateway/server.h"
+#include "gateway/client/addresses.h"
 #include "rpcrdma/transport.h"
 
 struct gw_client;
@@ -68,4 +68,4 @@ bool gw_link_events(struct gw_client *c, unsigned int events);
 /* Set the operations of these connections. */
 void gw_link_ops(struct rt_ops *ops, bool reverse);
 
-#endif /* RPCRDMA_GATEWAY_LINK_H */
+#endif /* RPCRDMA_GATEWAY_CLIENT_LINK_H */

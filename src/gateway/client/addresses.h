@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * server - the server's addresses, and which of them a client tries
+ * addresses - the server's addresses, and which of them a client tries
  *
  * A client begins with the address that accepted a connection last, and goes through
  * the others when that one fails. When all have failed, or a connection is lost, the
@@ -10,8 +10,8 @@
  * Context: gw_server_look() is main's; the others are called by any thread, with its
  * own struct gw_round. They take gateway.lock.
  */
-#ifndef RPCRDMA_GATEWAY_SERVER_H
-#define RPCRDMA_GATEWAY_SERVER_H
+#ifndef RPCRDMA_GATEWAY_CLIENT_ADDRESSES_H
+#define RPCRDMA_GATEWAY_CLIENT_ADDRESSES_H
 
 #include <stdatomic.h>
 
@@ -53,4 +53,23 @@ void gw_server_names(struct gateway *gw, char names[GW_SERVER_NAMES]);
 /* Start a look-up if one is needed, and take the result of the last. Does not block. */
 void gw_server_look(struct gateway *gw);
 
-#endif /* RPCRDMA_GATEWAY_SERVER_H */
+/*
+ * Whoever gives --server the port of NFS over TCP sees no more than that nothing
+ * answers by RDMA. So, when a connection has failed before RDMA was there, the main
+ * thread asks once by TCP. A server of RDMA would log that as of something that is no
+ * client: it is never asked unless it has failed.
+ */
+struct gw_probe {
+	atomic_int state;
+};
+
+/* A connection to the server's address @index failed with @error before RDMA was
+ * established. Any thread. */
+void gw_probe_failed(struct gw_probe *p, unsigned int index, int error);
+/* A connection was established: look again at the next failure. Any thread. */
+void gw_probe_good(struct gw_probe *p);
+/* Ask by TCP if a connection has failed, and log what was found. Waits up to 2 s for
+ * an answer. Main thread, now and then. */
+void gw_probe_run(struct gw_probe *p, struct gateway *gw);
+
+#endif /* RPCRDMA_GATEWAY_CLIENT_ADDRESSES_H */

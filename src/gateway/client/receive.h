@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rx - the receiving side of a TCP client
- *
- * Files, the lower first: rx.c (buffers), parse.c (records), read.c (the socket).
+ * receive - what a TCP client sends: the socket, buffers and records
  *
  * Context: the client's worker.
  */
-#ifndef RPCRDMA_GATEWAY_RX_H
-#define RPCRDMA_GATEWAY_RX_H
+#ifndef RPCRDMA_GATEWAY_CLIENT_RECEIVE_H
+#define RPCRDMA_GATEWAY_CLIENT_RECEIVE_H
 
-#include "gateway/call/record.h"
+#include "gateway/call/tcp_record.h"
 #include "tools/record.h"
 
 struct gw_client;
@@ -48,7 +46,7 @@ void gw_rx_init(struct gw_rx *x);
 /* The client is dead. */
 void gw_rx_end(struct gw_rx *x);
 
-/* read.c: read and parse until the socket is empty or the client is at a limit. The
+/* Read and parse until the socket is empty or the client is at a limit. The
  * client may be gone on return. */
 void gw_rx_read(struct gw_client *c);
 /* Give back the receive buffer of a client that is between records, unless Calls
@@ -58,14 +56,4 @@ void gw_rx_release(struct gw_client *c);
  * still due are sent. The client may be gone on return. */
 void gw_rx_eof(struct gw_client *c);
 
-/* ---- Between these files ------------------------------------------------ */
-
-/* rx.c: receive into @b, which is empty, or NULL. */
-void gw_rx_set(struct gw_rx *x, struct gw_buf *b);
-/* Make room to receive into. All that has been received has been parsed. Returns
- * how many octets may be received; 0 without memory. */
-size_t gw_rx_room(struct gw_client *c);
-/* parse.c: returns true if all that was received is parsed and more can be read. */
-bool gw_rx_parse(struct gw_client *c);
-
-#endif /* RPCRDMA_GATEWAY_RX_H */
+#endif /* RPCRDMA_GATEWAY_CLIENT_RECEIVE_H */

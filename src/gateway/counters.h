@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * stats - what a gateway counts
+ * counters - what a gateway counts
  *
  * Each client has its own counters, under its lock. Those of clients that are gone are
  * added up in gateway.ended.
  */
-#ifndef RPCRDMA_GATEWAY_STATS_H
-#define RPCRDMA_GATEWAY_STATS_H
+#ifndef RPCRDMA_GATEWAY_COUNTERS_H
+#define RPCRDMA_GATEWAY_COUNTERS_H
 
 #include <stdint.h>
 
@@ -54,4 +54,4 @@ static inline void gw_stats_add(struct gw_stats *to,
  * held. */
 void gw_stats_total(struct gateway *gw, struct gw_stats *out);
 
-#endif /* RPCRDMA_GATEWAY_STATS_H */
+#endif /* RPCRDMA_GATEWAY_COUNTERS_H */

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * call - Calls on their way through the gateway
+ * outstanding - Calls on their way through the gateway
  *
  * A Call is in its client's table from gw_call_take() until its Reply is queued,
  * and counts as outstanding until the Reply is written. While it is submitted to
  * the transport, only the strand touches it.
  *
- * Files, the lower first: table.c (outstanding Calls), sink.c (memory for results),
- * shorten.c (Calls that are too long), plan.c (what goes by chunks), layout.c (the
- * Reply as a record), answer.c (what becomes of a Call), call.c.
+ * Files, the lower first: sink.c (memory for results), shorten.c (Calls that are too
+ * long), plan.c (what goes by chunks), layout.c (the Reply as a record), answer.c (what
+ * becomes of a Call), outstanding.c.
  */
-#ifndef RPCRDMA_GATEWAY_CALL_CALL_H
-#define RPCRDMA_GATEWAY_CALL_CALL_H
+#ifndef RPCRDMA_GATEWAY_CALL_OUTSTANDING_H
+#define RPCRDMA_GATEWAY_CALL_OUTSTANDING_H
 
 #include "gateway/loop/send_queue.h"
-#include "gateway/call/record.h"
+#include "gateway/call/tcp_record.h"
 #include "rpcrdma/nfs.h"
 #include "rpcrdma/request.h"
 #include "tools/record.h"
@@ -121,7 +121,7 @@ void gw_calls_abandon(struct gw_client *c);
 
 /* ---- Between the files of Calls ----------------------------------------- */
 
-/* table.c. client.lock held. */
+/* outstanding.c. client.lock held. */
 struct gw_call *gw_call_table_find(struct gw_calls *b, uint32_t xid);
 void gw_call_table_insert(struct gw_calls *b, struct gw_call *call);
 void gw_call_table_remove(struct gw_calls *b, struct gw_call *call);
@@ -164,4 +164,4 @@ size_t gw_sinks_most(const struct gateway *gw);
 bool gw_sink_get(struct gw_call *call, unsigned int i, size_t len, bool must);
 void gw_sinks_release(struct gw_call *call);
 
-#endif /* RPCRDMA_GATEWAY_CALL_CALL_H */
+#endif /* RPCRDMA_GATEWAY_CALL_OUTSTANDING_H */

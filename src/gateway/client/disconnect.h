@@ -17,8 +17,8 @@
  * Of several the one goes that has been waited for longest. It connects again when it
  * has a Call to send.
  */
-#ifndef RPCRDMA_GATEWAY_DISCONNECT_H
-#define RPCRDMA_GATEWAY_DISCONNECT_H
+#ifndef RPCRDMA_GATEWAY_CLIENT_DISCONNECT_H
+#define RPCRDMA_GATEWAY_CLIENT_DISCONNECT_H
 
 #include <netinet/in.h>
 #include <stdatomic.h>
@@ -85,4 +85,4 @@ bool gw_disconnect_for_place(struct gateway *gw, const struct gw_places *p,
 void gw_disconnect_for_descriptor(struct gateway *gw,
 				  const struct gw_client *c);
 
-#endif /* RPCRDMA_GATEWAY_DISCONNECT_H */
+#endif /* RPCRDMA_GATEWAY_CLIENT_DISCONNECT_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * record - records in receive buffers, and pool buffers on a client's account
+ * tcp_record - records in receive buffers, and pool buffers on a client's account
  */
 #include "gateway/client.h"
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * record - records in receive buffers, and pool buffers on a client's account
+ * tcp_record - records in receive buffers, and pool buffers on a client's account
  *
  * A record belongs to one thread at a time. A buffer counts the records that have
  * octets in it; these end in any thread.
  */
-#ifndef RPCRDMA_GATEWAY_CALL_RECORD_H
-#define RPCRDMA_GATEWAY_CALL_RECORD_H
+#ifndef RPCRDMA_GATEWAY_CALL_TCP_RECORD_H
+#define RPCRDMA_GATEWAY_CALL_TCP_RECORD_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -68,4 +68,4 @@ void gw_record_cut(struct gw_record *r, size_t from, size_t n);
 void gw_record_move(struct gw_record *to, struct gw_record *from);
 void gw_record_release(struct gw_record *r);
 
-#endif /* RPCRDMA_GATEWAY_CALL_RECORD_H */
+#endif /* RPCRDMA_GATEWAY_CALL_TCP_RECORD_H */
