@@ -72,7 +72,7 @@ struct gw_client {
 #define gw_client_log(c, level, ...) \
 	base_log_put((c)->gw->log, &(c)->addr, (c)->name, (level), __VA_ARGS__)
 
-/* loop/worker.c. Any thread. */
+/* loop/client_ref.c. Any thread. */
 void gw_client_get(struct gw_client *c);
 void gw_client_put(struct gw_client *c);
 

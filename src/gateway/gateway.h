@@ -82,7 +82,7 @@ struct gateway {
 	uint64_t accepted;
 };
 
-/* stderr_log.c. */
+/* loop/stderr_log.c. */
 void gw_log(struct gateway *gw, int level, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 /* For other logs; @ctx is the gateway. */

@@ -89,11 +89,6 @@ static inline void gw_calls_end(struct gw_calls *b)
 	b->idle_wanted = true;
 }
 
-static inline bool gw_calls_ending(const struct gw_calls *b)
-{
-	return b->idle_wanted;
-}
-
 /* ---- Worker, no lock held ----------------------------------------------- */
 
 enum gw_take {

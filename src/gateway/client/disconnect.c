@@ -208,7 +208,8 @@ static void for_memory(struct gw_client *c, uint64_t now)
 	if (now >= gw->evict_at) {
 		gw->evict_at = now + EVICT_PAUSE;
 		/* Is it not the policy that refuses? */
-		need.buffers = !disconnect(gw, &need) && !c->account.refused &&
+		need.buffers = !disconnect(gw, &need) &&
+			       !gw_account_is_refused(&c->account) &&
 			       gw_memory_is_plenty(&gw->memory);
 		if (need.buffers)
 			disconnect(gw, &need);

@@ -145,6 +145,7 @@ static void link_up(struct gw_client *c)
 	c->link.connected_once = true;
 	gw_probe_good(&c->gw->probe);
 	gw_server_took(c->gw, &c->link.round);
+	gw_progress(&c->progress, base_now_ns());
 	pthread_mutex_lock(&c->lock);
 	c->link.early = false;
 	pthread_mutex_unlock(&c->lock);

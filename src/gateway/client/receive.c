@@ -24,13 +24,6 @@
 #define RX_LARGE ((1u << 20) - sizeof(struct gw_buf))
 /* What a Call needs beside its record, if it has no results to speak of. */
 #define RX_CALL 32768
-/* The longest record, with all that is left out of it. */
-#define RECORD_MOST ((size_t)1 << 30)
-
-void gw_rx_init(struct gw_rx *x)
-{
-	rec_init(&x->rec, RECORD_MOST);
-}
 
 /* Receive into @b, which is empty, or NULL. */
 static void set_buffer(struct gw_rx *x, struct gw_buf *b)
@@ -39,12 +32,6 @@ static void set_buffer(struct gw_rx *x, struct gw_buf *b)
 	x->buf = b;
 	x->pos = 0;
 	x->fill = 0;
-}
-
-void gw_rx_end(struct gw_rx *x)
-{
-	gw_record_release(&x->acc);
-	set_buffer(x, NULL);
 }
 
 /* A large buffer is for one record, and nothing else is received into it. */

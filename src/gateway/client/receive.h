@@ -10,6 +10,9 @@
 #include "gateway/call/tcp_record.h"
 #include "tools/record.h"
 
+/* The longest record, with all that is left out of it. */
+#define GW_RECORD_MOST ((size_t)1 << 30)
+
 struct gw_client;
 
 struct gw_rx {
@@ -22,16 +25,6 @@ struct gw_rx {
 	bool hangup; /* the end of the stream is in the socket */
 };
 
-static inline bool gw_rx_inside(const struct gw_rx *x)
-{
-	return rec_inside(&x->rec);
-}
-
-static inline bool gw_rx_has_record(const struct gw_rx *x)
-{
-	return x->have_record;
-}
-
 static inline bool gw_rx_ended(const struct gw_rx *x)
 {
 	return x->eof;
@@ -42,9 +35,18 @@ static inline void gw_rx_set_hangup(struct gw_rx *x)
 	x->hangup = true;
 }
 
-void gw_rx_init(struct gw_rx *x);
+static inline void gw_rx_init(struct gw_rx *x)
+{
+	rec_init(&x->rec, GW_RECORD_MOST);
+}
+
 /* The client is dead. */
-void gw_rx_end(struct gw_rx *x);
+static inline void gw_rx_end(struct gw_rx *x)
+{
+	gw_record_release(&x->acc);
+	gw_buf_put(x->buf);
+	x->buf = NULL;
+}
 
 /* Read and parse until the socket is empty or the client is at a limit. The
  * client may be gone on return. */

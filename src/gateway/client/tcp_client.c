@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tcp_client - how a TCP client begins and ends, and which part handles which event
+ * tcp_client - how a TCP client begins and ends
  */
 #include <errno.h>
 #include <linux/sockios.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <syslog.h>
 #include <unistd.h>
 
 #include "base/addr.h"
@@ -70,7 +68,7 @@ int gw_client_new(struct gateway *gw, int fd, const struct in6_addr *host,
 	}
 	set_options(fd);
 	gw_progress(&c->progress, base_now_ns());
-	c->account.memory = &gw->memory;
+	gw_account_open(&c->account, &gw->memory);
 
 	atomic_fetch_add(&gw->nclients, 1);
 	pthread_mutex_lock(&gw->lock);
@@ -140,66 +138,4 @@ void gw_client_kill(struct gw_client *c, int level, const char *why)
 	gw_link_end(&c->link, in_order);
 	c->gone = true;
 	gw_client_put(c);
-}
-
-/* ---- Events ------------------------------------------------------------- */
-
-static void begin(struct gw_client *c)
-{
-	int rc = gw_worker_adopt(c);
-
-	if (rc == -ECANCELED)
-		gw_client_kill(c, LOG_DEBUG, NULL);
-	else if (rc)
-		gw_client_kill(c, LOG_ERR, strerror(-rc));
-}
-
-/* End the client for an event that says so. Returns false if there is none. */
-static bool end(struct gw_client *c, unsigned int ev)
-{
-	if (ev & GW_EV_STOP) {
-		gw_client_kill(c, LOG_DEBUG, NULL);
-	} else if (ev & GW_EV_ERROR) {
-		gw_client_kill(c, LOG_INFO, "closed");
-	} else if (ev & GW_EV_BROKEN) {
-		gw_client_kill(c, LOG_INFO, "closed while Replies were due");
-	} else if (ev & GW_EV_RENEW) {
-		gw_client_count(c, renewals);
-		gw_client_kill(c, LOG_NOTICE,
-			       "closed: RPCSEC_GSS Calls must be sent again");
-	} else {
-		return false;
-	}
-	return true;
-}
-
-void gw_client_event(struct gw_client *c, unsigned int ev)
-{
-	if (ev & GW_EV_NEW)
-		begin(c);
-	/* The end of the RDMA connection matters also after the client's. */
-	if (gw_link_events(c, ev))
-		gw_rx_read(c);
-	if (c->gone)
-		return;
-	if (end(c, ev))
-		return;
-	if (ev & (GW_EV_TICK | GW_EV_LEAVE))
-		gw_disconnect_events(c, ev);
-	if (c->gone)
-		return;
-	if (ev & GW_EV_HANGUP)
-		gw_rx_set_hangup(&c->rx);
-	if (ev & GW_EV_OUT)
-		gw_send_queue_writable(c);
-	if (ev & GW_EV_CONNECT)
-		gw_link_connect(c);
-	if (c->gone)
-		return;
-	if (ev & GW_EV_RESEND)
-		gw_calls_submit(c);
-	if (ev & (GW_EV_IN | GW_EV_READ | GW_EV_ROOM))
-		gw_rx_read(c);
-	if (!c->gone && gw_rx_ended(&c->rx))
-		gw_rx_eof(c);
 }

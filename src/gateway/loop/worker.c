@@ -3,7 +3,6 @@
  * worker - the loop that owns TCP clients: worker.h
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -32,8 +31,9 @@ int gw_worker_adopt(struct gw_client *c)
 
 static void timer_add(struct gw_client *c)
 {
+	/* First come, first served: they may wait for memory. */
 	if (cds_list_empty(&c->slot.timer))
-		cds_list_add(&c->slot.timer, &c->w->timers);
+		cds_list_add_tail(&c->slot.timer, &c->w->timers);
 }
 
 void gw_worker_timer(struct gw_client *c, enum gw_timer timer, uint64_t at)
@@ -76,36 +76,6 @@ static void worker_tick(struct gw_worker *w)
 	w->tick_at = now + WORKER_TICK_NS;
 	cds_list_for_each_entry_safe(c, next, &w->clients, slot.client)
 		deliver(w, c, GW_EV_TICK);
-}
-
-/* ---- References: any thread ---------------------------------------------- */
-
-void gw_client_get(struct gw_client *c)
-{
-	atomic_fetch_add_explicit(&c->refs, 1, memory_order_relaxed);
-}
-
-static void client_free(struct gw_client *c)
-{
-	struct gateway *gw = c->gw;
-
-	close(c->fd);
-	pthread_mutex_lock(&gw->lock);
-	*c->all_prev = c->all_next;
-	if (c->all_next)
-		c->all_next->all_prev = c->all_prev;
-	gw_stats_add(&gw->ended, &c->stats);
-	pthread_mutex_unlock(&gw->lock);
-	pthread_mutex_destroy(&c->lock);
-	free(c);
-	/* After this the gateway may be destroyed. */
-	atomic_fetch_sub(&gw->nclients, 1);
-}
-
-void gw_client_put(struct gw_client *c)
-{
-	if (atomic_fetch_sub_explicit(&c->refs, 1, memory_order_acq_rel) == 1)
-		client_free(c);
 }
 
 /* ---- The loop ----------------------------------------------------------- */

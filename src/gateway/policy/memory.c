@@ -117,11 +117,6 @@ void gw_account_break_promise(struct gw_account *a)
 	a->promised = 0;
 }
 
-bool gw_account_never(const struct gw_account *a)
-{
-	return a->refused > a->memory->lone;
-}
-
 /* ---- Waiting ------------------------------------------------------------ */
 
 static void end_turn(struct gw_account *a)

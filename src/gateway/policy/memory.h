@@ -43,7 +43,7 @@ struct gw_memory {
 	_Atomic(struct gw_account *) turn;
 };
 
-/* Zeroed at first, but for memory. */
+/* Zeroed at first. */
 struct gw_account {
 	struct gw_memory *memory;
 	atomic_size_t used;
@@ -60,6 +60,11 @@ void gw_memory_init(struct gw_memory *m, size_t max_memory,
 /* Returns true if more than half of the surplus is not lent. Any thread. */
 bool gw_memory_is_plenty(const struct gw_memory *m);
 
+static inline void gw_account_open(struct gw_account *a, struct gw_memory *m)
+{
+	a->memory = m;
+}
+
 /*
  * Take @n octets. If these exceed the allowance, borrow @all (@n or more), which
  * is what the next Call still needs: the rest is promised, and later takes come
@@ -74,8 +79,17 @@ void gw_account_give(struct gw_account *a, size_t n);
 void gw_account_break_promise(struct gw_account *a);
 /* Returns the octets that are borrowed. Any thread. */
 size_t gw_account_loan(const struct gw_account *a);
+/* Returns true if the last take was refused. */
+static inline bool gw_account_is_refused(const struct gw_account *a)
+{
+	return a->refused;
+}
+
 /* Returns true if what was refused last is more than can ever be lent. */
-bool gw_account_never(const struct gw_account *a);
+static inline bool gw_account_never(const struct gw_account *a)
+{
+	return a->refused > a->memory->lone;
+}
 
 /*
  * The client was refused, and waits. It takes the turn if nobody has it and @lone is

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "gateway/gateway.h"
+#include "gateway/client.h"
 
 void gw_log_text(void *ctx, int level, const char *text)
 {
