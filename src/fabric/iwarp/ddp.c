@@ -2,8 +2,8 @@
 /*
  * ddp - validation, placement and delivery of inbound DDP segments
  *
- * iw_ddp_check() sees headers only; nothing of a segment is placed before it
- * has passed. The causes are those of RFC 5041 section 7 (DDP) and RFC 5040
+ * iw_ddp_check() sees headers only. Nothing of a segment counts before it has passed, though
+ * a predicted payload may lie in its place (fpdu_rx.c). The causes are those of RFC 5041 section 7 (DDP) and RFC 5040
  * section 7 (RDMAP).
  *
  * Context: the runner of the connection.

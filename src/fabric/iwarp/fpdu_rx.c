@@ -9,18 +9,19 @@
  * then lie in the destination before they are known to be wrong, but only
  * inside it, and the message is never completed.
  *
- * Most FPDUs of a long message are as long as the one before and follow it in
- * memory. After two such FPDUs, a receive predicts more of them: their payload
- * comes into its place, what is between two payloads into a gap. Nothing of it
+ * Most FPDUs of a long message are as long as the one before, and their payload continues at
+ * the next tagged offset. After two such FPDUs, a receive predicts more of them: their payload
+ * is received in place, and what is between two payloads (padding, CRC and the next header)
+ * into a scratch buffer, the gap. Nothing of it
  * counts before the header in the gap has been compared and checked. If the
  * prediction fails, what was received behind that header goes back to the
  * staging buffer. Wrong octets then lie where the peer may write and has not
  * written yet.
  *
- * States: RX_HEADER (the FPDU at buf[rd] has not begun), RX_PAYLOAD,
- * RX_TRAILER.
+ * States: RX_HEADER (the FPDU at buf[rd] has not begun), RX_PAYLOAD (the rest of its payload
+ * is received in place; the staging buffer is empty), RX_TRAILER.
  *
- * Context: the runner of the connection.
+ * Context: the runner of the connection (fabric.h).
  */
 #include <errno.h>
 #include <linux/sockios.h>
@@ -112,8 +113,8 @@ static void process_fpdu(struct iw_conn *c, const uint8_t *p)
 		iw_tx_terminate(c, cause, rx->hdr);
 }
 
-/* Returns true if the header at @p continues the message of rx->hdr, and in
- * memory. */
+/* Returns true if the header at @p continues the message of the FPDU before, whose header is
+ * still in rx->hdr, at the next tagged offset. */
 static bool is_next_segment(const struct iw_rx *rx, const uint8_t *p)
 {
 	uint64_t len = be16_get(rx->hdr + OFF_ULPDU_LEN) - DDP_TAGGED_SIZE;
@@ -135,9 +136,9 @@ static void begin_direct(struct iw_conn *c, const uint8_t *p, size_t avail)
 	unsigned int cause;
 	size_t part;
 
-	rx->even = is_next_segment(rx, p) &&
-		   be16_get(p + OFF_ULPDU_LEN) ==
-			   be16_get(rx->hdr + OFF_ULPDU_LEN);
+	rx->regular = is_next_segment(rx, p) &&
+		      be16_get(p + OFF_ULPDU_LEN) ==
+			      be16_get(rx->hdr + OFF_ULPDU_LEN);
 	memcpy(rx->hdr, p, rx->hdr_len);
 	cause = iw_ddp_check(c);
 	if (cause) {
@@ -151,11 +152,13 @@ static void begin_direct(struct iw_conn *c, const uint8_t *p, size_t avail)
 	place_payload(c, p + rx->hdr_len, part);
 	rx->rd += rx->hdr_len + part;
 	rx->state = rx->placed < rx->payload ? RX_PAYLOAD : RX_TRAILER;
-	/* More such FPDUs are likely: do not stage their payload with the next
-	 * header. */
+	/* More such FPDUs are likely: receive little into the staging buffer, so that their
+	 * payload does not come there with the next header. */
 	rx->ask = RX_ASK_MIN;
 }
 
+/* Returns false if more is needed or the CRC is wrong. The connection may also be ending
+ * afterwards: see receiving(). */
 static bool process_trailer(struct iw_conn *c, const uint8_t *p, size_t avail)
 {
 	struct iw_rx *rx = &c->rx;
@@ -207,8 +210,8 @@ static void parse_staging(struct iw_conn *c)
 	}
 }
 
-/* Returns true if the peer's TCP has acknowledged all data. Our FIN need not
- * be. */
+/* Returns true if the peer's TCP has acknowledged all data. SIOCOUTQ counts a FIN as one
+ * octet, and ours need not be acknowledged. */
 static bool all_acknowledged(const struct iw_conn *c)
 {
 	int left;
@@ -216,7 +219,8 @@ static bool all_acknowledged(const struct iw_conn *c)
 	return !ioctl(c->fd, SIOCOUTQ, &left) && left <= c->fin_sent;
 }
 
-/* Account for the result of a receive. Returns true if data came. */
+/* Account for the result of a receive, and end the connection at the end of the stream or after
+ * an error. Returns true if data came. */
 static bool rx_received(struct iw_conn *c, ssize_t n, size_t asked)
 {
 	c->ev.count.syscalls++;
@@ -284,13 +288,14 @@ static void receive_staging(struct iw_conn *c, size_t *budget)
 
 /* One receive: the current FPDU and those predicted behind it. */
 struct ahead {
-	unsigned int n; /* FPDUs behind the current one */
-	/* payload of each; of the first what is missing */
-	size_t len[RX_AHEAD + 1];
-	unsigned int gap_len[RX_AHEAD + 1]; /* octets before it */
-	uint8_t gap[RX_AHEAD + 1][RX_GAP];
+	unsigned int n; /* FPDUs behind the current one, which has index 0 */
+	size_t len[RX_AHEAD + 1]; /* of the payload; of index 0 what is missing */
 	unsigned int
-		first[RX_AHEAD + 2]; /* first piece of each, then of the tail */
+		gap_len[RX_AHEAD + 1]; /* octets between payload k - 1 and k */
+	uint8_t gap[RX_AHEAD + 1][RX_GAP];
+	/* Where payload k begins in iov. Its gap is the element before. The last is the
+	 * tail, octets behind all of them, which go to the staging buffer. */
+	unsigned int first[RX_AHEAD + 2];
 	struct iovec iov[RX_IOV];
 };
 
@@ -308,7 +313,7 @@ static void predict(const struct iw_conn *c, struct ahead *a)
 {
 	const struct iw_rx *rx = &c->rx;
 	size_t skip = rx->payload - rx->placed;
-	size_t room = rx->even ? iw_ddp_room(c) : 0;
+	size_t room = rx->regular ? iw_ddp_room(c) : 0;
 	unsigned int pad = rx->pad;
 
 	a->n = 0;
@@ -317,8 +322,9 @@ static void predict(const struct iw_conn *c, struct ahead *a)
 	while (room && a->n < RX_AHEAD &&
 	       a->first[a->n + 1] + 1 + IW_MAX_SGE < RX_IOV) {
 		size_t len = MIN(room, rx->payload);
-		unsigned int at = a->first[++a->n]++;
+		unsigned int at = a->first[++a->n];
 
+		a->first[a->n] = at + 1; /* behind the gap */
 		a->gap_len[a->n] = pad + MPA_CRC_SIZE + OFF_TAGGED_PAYLOAD;
 		a->iov[at].iov_base = a->gap[a->n];
 		a->iov[at].iov_len = a->gap_len[a->n];
@@ -352,8 +358,8 @@ static void append_staging(struct iw_rx *rx, const void *p, size_t len)
 	rx->wr += len;
 }
 
-/* The prediction failed: stage the last @n octets received, from FPDU @k's
- * payload on. */
+/* Stage the last @n octets received, from FPDU @k's payload on: after a prediction that failed,
+ * or the tail. The tail lies at the end of the staging buffer already. */
 static void restage(struct iw_rx *rx, const struct ahead *a, unsigned int k,
 		    size_t n)
 {
@@ -388,7 +394,7 @@ static bool continue_predicted(struct iw_conn *c, const struct ahead *a,
 	if (be16_get(p + OFF_ULPDU_LEN) != a->len[k] + DDP_TAGGED_SIZE ||
 	    !is_next_segment(rx, p) || !parse_header(c, p, rx->wr - rx->rd))
 		return false;
-	rx->even = true;
+	rx->regular = true;
 	memcpy(rx->hdr, p, rx->hdr_len);
 	cause = iw_ddp_check(c);
 	if (cause) {
@@ -419,6 +425,7 @@ static void process_predicted(struct iw_conn *c, const struct ahead *a,
 		got = n < a->gap_len[k + 1] ? n : a->gap_len[k + 1];
 		append_staging(rx, a->gap[k + 1], got);
 		n -= got;
+		/* parse_staging() goes on with what there is of trailer and header. */
 		if (got < a->gap_len[k + 1])
 			return;
 		if (!process_trailer(c, rx->buf, got) || !receiving(c))

@@ -163,9 +163,10 @@ enum rx_state { RX_HEADER, RX_PAYLOAD, RX_TRAILER };
 
 struct iw_rx {
 	uint8_t *buf; /* RX_BUF octets, received and not yet parsed */
-	size_t rd, wr, ask;
+	size_t rd, wr; /* parsed, and received, up to here */
+	size_t ask; /* octets of the next receive into buf, adaptive */
 	enum rx_state state;
-	bool even; /* the FPDU continues the one before and is as long */
+	bool regular; /* the FPDU continues the one before and is as long */
 	bool spilled; /* there was data behind RX_STAGING */
 	/* The current FPDU. */
 	uint8_t hdr[OFF_RREQ_END];
@@ -333,6 +334,7 @@ void iw_tx_terminate(struct iw_conn *c, unsigned int cause, const uint8_t *bad);
 
 /* fpdu_rx.c; the runner */
 void iw_rx_progress(struct iw_conn *c, size_t *budget);
+/* Read and drop what the peer sends while this end terminates or lingers. */
 void iw_rx_discard(struct iw_conn *c);
 void iw_rx_trim(struct iw_conn *c);
 

@@ -11,8 +11,11 @@
  * The device may lack room for other reasons (ENOMEM). The rest of a batch is
  * then held, with its slots, and nothing passes it; a Read for which no key can
  * be registered waits with those beyond the depth. Both are tried again after a
- * completion, or VB_SHORT_MS. Receives that the device does not take are
- * returned to the caller.
+ * completion, and while the connection is open after VB_SHORT_MS. When it is closing, a
+ * shortage ends it, because its timer then limits the closing.
+ *
+ * Receives beyond the depth of the queue wait in c->rq. If the device lacks room for one, the
+ * last ones of the chain are not taken, and their number is returned.
  *
  * RDMA Reads beyond the agreed depth wait here and not in the device, where
  * they would hold up later requests.
@@ -58,12 +61,12 @@ static unsigned int read_parts(const struct vb_conn *c, const struct fab_wr *wr)
 /* Dequeue the next request that fits. */
 static struct fab_wr *next_request(struct vb_conn *c, unsigned int room)
 {
-	bool depth = c->reads_out < c->ev.ord;
+	bool read_allowed = c->reads_out < c->ev.ord;
 	struct fab_wr *wr = c->reads.head;
 
-	if (wr && depth)
+	if (wr && read_allowed)
 		return read_parts(c, wr) <= room ? wr_take(&c->reads) : NULL;
-	while ((wr = c->sq.head) && wr->op == FAB_READ && !depth)
+	while ((wr = c->sq.head) && wr->op == FAB_READ && !read_allowed)
 		wr_append(&c->reads, wr_take(&c->sq));
 	return wr && read_parts(c, wr) <= room ? wr_take(&c->sq) : NULL;
 }
@@ -94,7 +97,8 @@ static struct ibv_send_wr *add_slot(struct vb_conn *c, struct vb_batch *b,
 	return w;
 }
 
-/* Some libraries read the first element even if there is none. */
+/* Reserve an element of zeros that num_sge does not count: some libraries read the first element
+ * even if there is none. */
 static void add_no_sge(struct vb_batch *b)
 {
 	b->sge[b->nsge++] = (struct ibv_sge){ 0 };
@@ -157,6 +161,7 @@ static int build_read(struct vb_conn *c, struct vb_batch *b, struct fab_wr *wr)
 			if (!sge->len)
 				continue;
 			if (c->dev->sink_rights) {
+				/* max_sge_rd is 1 then (device_caps.c): one key for each slot. */
 				slot->sink_of = sge->mr;
 				slot->sink = vb_register(
 					c->dev, sge->addr, sge->len,
@@ -173,7 +178,7 @@ static int build_read(struct vb_conn *c, struct vb_batch *b, struct fab_wr *wr)
 		}
 		if (!w->num_sge) {
 			add_no_sge(b);
-			w->num_sge = c->dev->siw;
+			w->num_sge = c->dev->siw; /* see device_caps.c */
 		}
 	}
 	c->ev.count.reads += wr->priv[WR_KIND] == KIND_USER;
@@ -262,8 +267,8 @@ static int build_batch(struct vb_conn *c, struct vb_batch *b)
 	}
 }
 
-/* The driver may know of the peer's close before the connection manager reports
- * it. */
+/* The device refuses a request. That is an orderly end if the peer has closed; EINVAL is the
+ * driver's word for that before the connection manager reports it. */
 static void post_refused(struct vb_conn *c, int rc, const char *reason)
 {
 	if (atomic_load(&c->ev.events) & VB_EV_DOWN)
@@ -290,6 +295,7 @@ static int post_batch(struct vb_conn *c, struct vb_batch *b)
 	b->at = b->n;
 	if (rc && bad >= &b->wr[from] && bad < &b->wr[b->n])
 		b->at = (unsigned int)(bad - b->wr);
+	/* ibv_post_send() leaves this to the caller for windows of type 2. */
 	for (unsigned int i = from; i < b->at; i++)
 		if (b->wr[i].opcode == IBV_WR_BIND_MW)
 			b->wr[i].bind_mw.mw->rkey = b->wr[i].bind_mw.rkey;
@@ -417,7 +423,8 @@ int vb_post_chain(struct vb_conn *c, struct fab_wr *chain)
 
 /* ---- Receives -------------------------------------------------------- */
 
-/* Get memory for the message of @wr. Returns false if there is none. */
+/* Get memory for the message of @wr, which brings none once fab_srq_enable() has been called, even
+ * if the device has no shared queue. Returns false if there is none. */
 static bool recv_memory(struct vb_conn *c, struct fab_wr *wr,
 			struct fab_sge *to)
 {
@@ -485,6 +492,7 @@ static int post_recv_batch(struct vb_conn *c)
 		return memory ? 0 : -ENOMEM;
 	rc = rc < 0 ? -rc : rc;
 	if (!is_shortage(rc) || bad < w || bad >= w + n)
+		/* -ENOMEM would tell the caller to try again. */
 		return rc == ENOMEM ? -EIO : -rc;
 	for (taken = (unsigned int)(bad - w); n > taken; n--)
 		unpost_recv(c);
@@ -498,7 +506,7 @@ bool vb_post_receives(struct vb_conn *c)
 	if (!c->id || !c->id->qp ||
 	    c->state > (c->srq ? VB_ST_LINGER : VB_ST_CLOSING))
 		return true;
-	/* Refill even when closing: other connections need what this one
+	/* Refill a shared queue even when closing: other connections need what this one
 	 * consumed. */
 	if (c->srq)
 		rc = vb_srq_fill(c);

@@ -17,7 +17,7 @@ void vb_srq_lost(struct vb_conn *c, unsigned int n);
 /* @n more Receives of @c are promised, or no longer. */
 void vb_srq_promise(struct vb_conn *c, unsigned int n);
 void vb_srq_redeem(struct vb_conn *c, unsigned int n);
-/* Returns how many promised Receives have no memory. */
+/* Returns how many promised Receives of all connections of the queue have no memory. */
 unsigned int vb_srq_deficit(struct vb_conn *c);
 /* Post what is missing. Returns 0, -ENOMEM without memory or room, or what the
  * driver says. */

@@ -535,6 +535,8 @@ void vb_post_sends(struct vb_conn *c);
 bool vb_post_receives(struct vb_conn *c);
 /* Post an empty request, so that all that is outstanding completes. */
 void vb_post_probe(struct vb_conn *c);
+/* Returns true if a completion will report the last request, or there is none. Otherwise a probe must
+ * follow. */
 bool vb_post_last_signaled(const struct vb_conn *c);
 
 /* cq.c; the runner */

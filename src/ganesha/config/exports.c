@@ -14,27 +14,30 @@ enum {
 	RDMA = 4,
 	TRANSPORTS = UDP | TCP | RDMA,
 	CLIENT_LACKS_RDMA = 8, /* Transports of one of its CLIENT blocks */
-	READ = 16, /* from a file */
+	FROM_FILE = 16, /* there is a block of it */
 };
 
 static _Atomic uint8_t exports[UINT16_MAX + 1], defaults;
 
 static uint8_t export_of(uint16_t id)
 {
-	uint8_t is = atomic_load_explicit(&exports[id], memory_order_relaxed);
+	uint8_t bits = atomic_load_explicit(&exports[id], memory_order_relaxed);
 	uint8_t def = atomic_load_explicit(&defaults, memory_order_relaxed);
 
-	/* Ganesha's own root takes nothing from EXPORT_DEFAULTS. */
-	if (is & READ)
-		is |= def & (is & TRANSPORTS ? CLIENT_LACKS_RDMA : 0xff);
-	return is;
+	/* An export that has no Transports takes those of EXPORT_DEFAULTS, and each also
+	 * has the CLIENT blocks there. The root that Ganesha makes itself, which no block
+	 * describes, takes nothing. */
+	if (bits & FROM_FILE)
+		bits |= def & (bits & TRANSPORTS ? CLIENT_LACKS_RDMA : 0xff);
+	return bits;
 }
 
 bool gr_exports_lacks_rdma(uint16_t id)
 {
-	uint8_t is = export_of(id);
+	uint8_t bits = export_of(id);
 
-	return is & CLIENT_LACKS_RDMA || (is & TRANSPORTS && !(is & RDMA));
+	return bits & CLIENT_LACKS_RDMA ||
+	       (bits & TRANSPORTS && !(bits & RDMA));
 }
 
 bool gr_exports_rdma_only(uint16_t id)
@@ -42,14 +45,15 @@ bool gr_exports_rdma_only(uint16_t id)
 	return (export_of(id) & TRANSPORTS) == RDMA;
 }
 
-unsigned int gr_exports_list(bool (*is)(uint16_t id), char *text, size_t room)
+unsigned int gr_exports_list(bool (*match)(uint16_t id), char *text,
+			     size_t room)
 {
 	unsigned int n = 0;
 	size_t len = 0;
 
 	*text = '\0';
 	for (unsigned int id = 0; id <= UINT16_MAX; id++) {
-		if (!exports[id] || !is((uint16_t)id))
+		if (!exports[id] || !match((uint16_t)id))
 			continue;
 		if (len < room)
 			len += (size_t)snprintf(text + len, room - len,
@@ -63,7 +67,8 @@ unsigned int gr_exports_list(bool (*is)(uint16_t id), char *text, size_t room)
 
 #define WORD 16
 
-/* A block, into which all of one name are read, one after the other. */
+/* The parser reads all blocks of a name into one of these, one after the other, and calls the
+ * commit after each. The items' init and take_transports() clear what the next must not see. */
 struct block {
 	char id[WORD], xprtsec[WORD];
 	uint8_t transports;
@@ -77,8 +82,8 @@ struct block {
 	struct gr_exports *count;
 };
 
-/* An init of an item: a number of 8 bits, or a text. */
-static void *clear_first(void *link_mem, void *self)
+/* The init of an item: clear a number of 8 bits, or a text. */
+static void *clear_item(void *link_mem, void *self)
 {
 	*(char *)self = '\0';
 	return self;
@@ -113,11 +118,11 @@ static int commit_client(void *node, void *link_mem, void *self,
 	return 0;
 }
 
-#define ITEM(nm, handle, member)                                      \
-	{                                                             \
-		.name = (nm), .type = GSH_CONFIG_PROC,                \
-		.u.proc = { .init = clear_first, .handler = handle }, \
-		.off = offsetof(struct block, member)                 \
+#define ITEM(nm, handle, member)                                     \
+	{                                                            \
+		.name = (nm), .type = GSH_CONFIG_PROC,               \
+		.u.proc = { .init = clear_item, .handler = handle }, \
+		.off = offsetof(struct block, member)                \
 	}
 
 static const struct gsh_config_item client_items[] = {
@@ -141,11 +146,11 @@ static const struct gsh_config_item items[] = {
 /* Returns the bits of the table for the block, which is then ready for the next one. */
 static uint8_t take_transports(struct block *b)
 {
-	uint8_t is = b->transports |
-		     (b->client.lacks_rdma ? CLIENT_LACKS_RDMA : 0);
+	uint8_t bits = b->transports |
+		       (b->client.lacks_rdma ? CLIENT_LACKS_RDMA : 0);
 
 	b->client.lacks_rdma = false;
-	return is;
+	return bits;
 }
 
 static int commit_export(void *node, void *link_mem, void *self,
@@ -154,10 +159,10 @@ static int commit_export(void *node, void *link_mem, void *self,
 	struct block *b = self;
 	/* Ganesha's default is 1. */
 	unsigned long id = *b->id ? strtoul(b->id, NULL, 0) : 1;
-	uint8_t is = take_transports(b) | READ;
+	uint8_t bits = take_transports(b) | FROM_FILE;
 
 	if (id <= UINT16_MAX)
-		atomic_store(&exports[id], is);
+		atomic_store(&exports[id], bits);
 	return 0;
 }
 
@@ -190,6 +195,7 @@ void gr_exports_read_file(const struct gsh *g, struct gsh_config *tree)
 
 /* ---- What Ganesha has made of them --------------------------------------- */
 
+/* By Ganesha's function, or the one of hook/ that stands before it. */
 static bool is_served(uint16_t id)
 {
 	void *(*get)(uint16_t id);
@@ -221,7 +227,7 @@ void gr_exports_count(const struct gsh *g, struct gsh_config *tree,
 	gr_block_peek(g, g->load_config_from_parse, tree, "EXPORT", items,
 		      commit_count, &b);
 	for (unsigned int id = 0; id <= UINT16_MAX; id++)
-		x->served += exports[id] & READ && is_served((uint16_t)id);
+		x->served += exports[id] & FROM_FILE && is_served((uint16_t)id);
 }
 
 static int commit_warn(void *node, void *link_mem, void *self,

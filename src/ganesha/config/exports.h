@@ -27,9 +27,10 @@ void gr_exports_read_file(const struct gsh *g, struct gsh_config *tree);
 bool gr_exports_lacks_rdma(uint16_t id);
 /* Returns true if Transports of export @id has RDMA and neither TCP nor UDP. */
 bool gr_exports_rdma_only(uint16_t id);
-/* Format the numbers of the exports read so far for which @is is true, as "7, 9". Returns how
+/* Format the numbers of the exports read so far for which @match returns true, as "7, 9". Returns how
  * many there are. */
-unsigned int gr_exports_list(bool (*is)(uint16_t id), char *text, size_t room);
+unsigned int gr_exports_list(bool (*match)(uint16_t id), char *text,
+			     size_t room);
 /* What to log of the list of gr_exports_rdma_only(). */
 #define GR_RDMA_ONLY                                                               \
 	"exports with Transports = RDMA cannot be reached: beside an RDMA block, " \

@@ -2,12 +2,12 @@
 /*
  * stats_dbus - the method of org.ganesha.nfsd.rdma
  *
- * Ganesha's D-Bus thread calls the method, and does nothing else. So a caller that does not
+ * Ganesha's D-Bus thread calls the method, and has no other work. So a caller that does not
  * receive the answer, or a bus that hangs, blocks only that thread. The method holds `lock`
  * while it uses the transport, whose locks come after it.
  *
  * Ganesha 4.3 cannot unregister an object, and gives its methods no context. Hence the static
- * structure, which is empty after a stop.
+ * structure, which is empty after a stop. It is started once in a process.
  */
 #include "ganesha/serve/stats_dbus.h"
 
@@ -109,7 +109,7 @@ const char *gr_stats_dbus_start(const struct gsh *g,
 				const struct stats_source *src)
 {
 	if (!g->dbus_register_path)
-		return "this Ganesha is built without";
+		return "this Ganesha is built without D-Bus";
 	pthread_mutex_lock(&object.lock);
 	object.src = src;
 	pthread_mutex_unlock(&object.lock);

@@ -99,7 +99,8 @@ static bool null_fillbufs(XDR *xdrs, u_int pos, xdr_vio *vec, u_int len)
 	return false;
 }
 
-/* XDR_DESTROY and XDR_CONTROL do without their operations. */
+/* XDR_DESTROY and XDR_CONTROL test for NULL, other macros do not. COMPAT_XDR_OPS() sets two more
+ * members on releases that have them. */
 static const struct xdr_ops null_ops = {
 	.x_getunit = xs_no_getunit,
 	.x_putunit = xs_no_putunit,
@@ -117,5 +118,5 @@ static const struct xdr_ops null_ops = {
 
 const XDR xs_null_stream = {
 	.x_ops = &null_ops,
-	.x_op = XDR_FREE,
+	.x_op = XDR_FREE, /* a procedure that runs on it only frees */
 };

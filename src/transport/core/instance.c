@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * instance - an instance of the transport: its pollers, its pool, its parts
+ * instance - an instance of the transport: its pollers, its pool, its parts (part.h)
  *
- * Context: any thread. inst->lock guards the lists of connections and listeners and the
+ * Context: transport.h says which threads may create and destroy an instance; the other
+ * functions any thread. inst->lock guards the lists of connections and listeners and the
  * totals; a connection's info_lock may be taken inside it.
  */
 #include <errno.h>
@@ -11,6 +12,7 @@
 
 #include "transport/core/core.h"
 
+/* The hooks that each turn calls have a mask of the parts that have them (part.h). */
 static void gather_hooks(struct rt_instance *inst)
 {
 	struct rt_hooks *h = &inst->hooks;
@@ -93,6 +95,7 @@ int rt_instance_new(const struct rt_params *p,
 	rc = RT_TRY_PARTS(inst, prepare, inst, p);
 	if (!rc)
 		rc = poller_states_create(inst);
+	/* The parts may have changed the settings. */
 	if (rt_config_check(&inst->cfg))
 		rc = -EINVAL;
 	if (rc)

@@ -6,7 +6,7 @@
  *   VET    the stream without its data items is complete; they are to be checked
  *   ITEMS  its data items are being read
  *   READY  it is complete
- *   UPPER  the upper layer has it
+ *   UPPER  the upper layer has it, also while it waits by rt_call_wait()
  *   REPLY  its Reply waits or is being sent (reply.c)
  *
  * A Call may stop for three reasons:
@@ -20,7 +20,8 @@
  *     connection; the limits on Replies do so if a peer does not receive them.
  *
  * A Call in `waiting` waits for a queued Reply of its own connection, or behind a Call
- * that does. So the connection is run again, and each turn looks at the waiting Calls.
+ * that does. Each turn of the connection looks at the waiting Calls, and a turn follows when
+ * a Send completes, and at the latest after RT_TICK_MS (responder_due()).
  *
  * Context: the runner. Any thread may call rt_call_wait() and rt_conn_replies_full().
  */
@@ -71,8 +72,11 @@ static int post_read(struct rt_conn *c, struct rt_call_priv *call,
 	return 0;
 }
 
-/* Allocate @len octets: one buffer, or two if one cannot be that long. Returns the number
- * of pieces, 0 if there is no memory now. */
+/*
+ * Allocate @len octets. A data item takes one buffer, as the Responder refuses items longer
+ * than FAB_POOL_MAX_BUF [E4]. A Call chunk may take two, as max_message is at most 128 KiB
+ * more than that (config.h). Returns the number of pieces, 0 if there is no memory now.
+ */
 static unsigned int chunk_memory(struct rt_conn *c, struct rt_call_priv *call,
 				 size_t len, struct rt_piece *piece)
 {
@@ -103,8 +107,9 @@ static unsigned int chunk_memory(struct rt_conn *c, struct rt_call_priv *call,
 }
 
 /*
- * Post RDMA Reads of one chunk into @npieces new pieces. Returns 0; -EAGAIN if there
- * is no memory now, and nothing was posted; -ENOMEM if the Call must fail.
+ * Post RDMA Reads of one chunk into new memory, of which @piece and @npieces are set. Returns
+ * 0; -EAGAIN if there is no memory now, and nothing was posted; -ENOMEM if the Call must
+ * fail, perhaps after some Reads were posted.
  */
 static int read_chunk(struct rt_conn *c, struct rt_call_priv *call,
 		      unsigned int first, unsigned int nsegs, size_t len,
@@ -114,7 +119,7 @@ static int read_chunk(struct rt_conn *c, struct rt_call_priv *call,
 	size_t off = 0, done;
 	int rc;
 
-	/* First come, first served. */
+	/* Wait behind those that wait already. retry_starved() empties the list first. */
 	if (!cds_list_empty(&c->resp.starved))
 		return -EAGAIN;
 	*npieces = chunk_memory(c, call, len, piece);
@@ -122,6 +127,7 @@ static int read_chunk(struct rt_conn *c, struct rt_call_priv *call,
 		return -EAGAIN;
 	if (len > LONG_READ && !call->long_read &&
 	    (c->inst->limits->caps & FAB_CAP_PARTS)) {
+		/* The poller may nap while the parts arrive (poller_run.c). */
 		call->long_read = true;
 		rt_long_read(c, true);
 	}
@@ -167,11 +173,11 @@ static void enqueue_starved(struct rt_conn *c, struct rt_call_priv *call)
 }
 
 /*
- * There is no memory for a chunk. With -EAGAIN the Call waits until others free some,
+ * There is no memory for a chunk. With @rc -EAGAIN the Call waits until others free some,
  * since an ERROR would fail its RPC. Calls that hold memory while they wait could wait
- * for each other, so retry_starved() fails one after continuation_ms.
+ * for each other, so retry_starved() fails one after continuation_ms. With -ENOMEM it fails.
  */
-static void no_memory(struct rt_conn *c, struct rt_call_priv *call, int rc)
+static void starve_or_fail(struct rt_conn *c, struct rt_call_priv *call, int rc)
 {
 	uint32_t xid = call->pub.xid;
 
@@ -194,7 +200,8 @@ static void no_memory(struct rt_conn *c, struct rt_call_priv *call, int rc)
 
 /* ---- Waiting ------------------------------------------------------------ */
 
-/* A connection with nothing in progress may always have one Call. */
+/* Returns true if a Call must wait. A connection with no Call in progress is never over the
+ * limit: the second argument matters only as zero or not. */
 static bool over_limit(struct rt_conn *c)
 {
 	return rt_replies_over_limit(c, c->resp.calls_executing +
@@ -284,8 +291,8 @@ static bool read_body(struct rt_conn *c, struct rt_call_priv *call)
 		rc = read_chunk(c, call, 0, call->nbody, call->body_len,
 				call->base, &call->nbase);
 		if (rc)
-			no_memory(c, call, rc);
-		else if (!call->reads_pending)
+			starve_or_fail(c, call, rc);
+		else if (!call->reads_pending) /* an empty Call chunk */
 			refuse_code(c, call, RDMA2_ERR_BAD_XDR);
 		return false;
 	}
@@ -308,7 +315,8 @@ static bool vet_items(struct rt_conn *c, struct rt_call_priv *call)
 		rt_call_error(c, call, &err);
 		return false;
 	}
-	/* 7.2 [C7]: the RPC layer answers, and no items are read. */
+	/* A Position is beyond the end of the stream. The RPC layer answers, and no items
+	 * are read (7.2 [C7]). */
 	if (torn) {
 		call->pub.torn = true;
 		call->nreads = 0;
@@ -328,7 +336,7 @@ static bool read_items(struct rt_conn *c, struct rt_call_priv *call)
 			rc = read_chunk(c, call, r->first, r->nsegs, r->length,
 					&r->to, &n);
 		if (rc) {
-			no_memory(c, call, rc);
+			starve_or_fail(c, call, rc);
 			return false;
 		}
 		call->reads_begun++;
@@ -343,10 +351,10 @@ static bool assemble(struct rt_conn *c, struct rt_call_priv *call)
 		refuse_code(c, call, RDMA2_ERR_BAD_XDR);
 		return false;
 	}
-	call->delivered = call->arrived;
+	call->complete_at = call->arrived;
 	if (call->nbody || call->nreads > call->nplaced) {
-		call->delivered = base_now_ns();
-		RT_STAGE(c, read, call->arrived, call->delivered);
+		call->complete_at = base_now_ns();
+		RT_STAGE(c, read, call->arrived, call->complete_at);
 	}
 	return true;
 }
@@ -433,7 +441,12 @@ static struct rt_call_priv *starved_too_long(const struct rt_conn *c)
 	return NULL;
 }
 
-/* Retry the Calls that wait for memory. If @late, fail one if none can go on. */
+/*
+ * Retry the Calls that wait for memory. A Call that still finds none is put back by
+ * starve_or_fail(), which also sets a new deadline: so the one before is restored unless a
+ * Call went on or was failed ("progress"). If @late, one Call is failed: that which has held
+ * memory for too long, or else the first, if no other Call will free memory.
+ */
 static void retry_starved(struct rt_conn *c, bool late)
 {
 	struct cds_list_head again;
@@ -472,7 +485,7 @@ static void retry_starved(struct rt_conn *c, bool late)
 		c->resp.starved_deadline =
 			rt_now_ms() + c->inst->cfg.memory_wait_ms;
 	else
-		no_memory(c, held ? held : first, -ENOMEM);
+		starve_or_fail(c, held ? held : first, -ENOMEM);
 }
 
 /* Advance the Calls that need not wait any longer. */

@@ -480,17 +480,17 @@ static void replies_posted(struct rt_conn *c)
 	rt_assert_strand(c);
 	c->resp.posting = NULL;
 	for (; call; call = call->posting_next) {
-		uint64_t begun = call->begun ? call->begun : call->delivered;
+		uint64_t begun = call->begun ? call->begun : call->complete_at;
 
 		call->posted = now;
 		if (call->begun)
-			RT_STAGE(c, dispatch, call->delivered, begun);
+			RT_STAGE(c, dispatch, call->complete_at, begun);
 		RT_STAGE(c, execute, begun, call->replied);
 		RT_STAGE(c, write, call->replied, now);
 		count_class(c, call, now);
 		RT_PROBE(call__answered, c, call->pub.xid,
-			 call->delivered - call->arrived,
-			 begun - call->delivered, call->replied - begun,
+			 call->complete_at - call->arrived,
+			 begun - call->complete_at, call->replied - begun,
 			 now - call->replied, call->pub.op_class);
 	}
 }

@@ -50,10 +50,10 @@ struct rt_call_priv {
 	bool long_read; /* rt_long_read() has been called */
 	uint32_t refuse_code;
 	size_t reply_octets; /* charged to the host */
-	/* CLOCK_MONOTONIC, ns: when its last fragment was received; when it was
-	 * delivered; when its execution began, 0 if unknown; when the upper layer gave
-	 * the Reply. */
-	uint64_t arrived, delivered, begun, replied;
+	/* CLOCK_MONOTONIC, ns: when its last fragment was received; when its chunks had been
+	 * read; when its execution began, 0 if unknown; when the upper layer gave the
+	 * Reply. */
+	uint64_t arrived, complete_at, begun, replied;
 	uint64_t reading_since; /* ms; when the first of the pending Reads was posted */
 	uint64_t posted; /* ns; when the last Send of the Reply was posted */
 	struct rt_call_priv *posting_next; /* rt_responding.posting */

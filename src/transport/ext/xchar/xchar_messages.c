@@ -18,8 +18,8 @@
 
 #include "transport/ext/xchar/xchar.h"
 
-/* The bits of rt_xchar.fixed: base properties have their number, those of rtrext and
- * X_REQREMINV the highest ones. */
+/* rt_xchar.fixed has a bit for each property: that of its number for base properties; the
+ * highest bits for those of rtrext and X_REQREMINV, whose numbers exceed 31. */
 #define BIT_REQREMINV 31
 #define BIT_RTR 27
 
@@ -38,8 +38,8 @@ static bool is_enabled(const struct rt_conn *c)
 	return c->inst->cfg.extensions & RT_EXT_XCHAR;
 }
 
-/* Returns true if both CONNPROP_FINALs have been sent; before that, no message of this
- * extension may be [M2]. */
+/* Returns true if our CONNPROP_FINAL was sent and the peer's was received. No message of this
+ * extension is allowed before that [M2]. */
 static bool both_complete(const struct rt_conn *c)
 {
 	return c->props_sent && c->theirs.complete;
@@ -208,8 +208,8 @@ static uint32_t take_update(struct rt_conn *c, const struct wire_xchar *m)
 		rt_log(c, LOG_NOTICE, "UPDXCH for %s, which would not change",
 		       wire_propid_name(v.which)); /* [X8] */
 	if (m->pendclr) {
-		/* Only the size of Receives is ever requested. Its value now shows
-		 * whether the request succeeded (4.4). */
+		/* We request only the size of Receives. The value in the UPDXCH shows whether
+		 * the peer granted that (4.4), so send_limit is not needed any more. */
 		if (v.which == RDMA2_PROPID_RBSIZ && x->request_pending) {
 			x->request_pending = false;
 			c->send_limit = 0;
@@ -220,6 +220,7 @@ static uint32_t take_update(struct rt_conn *c, const struct wire_xchar *m)
 		}
 	} else if (v.which == RDMA2_PROPID_RBSIZ && !x->request_sent &&
 		   !x->request_pending) {
+		/* The peer announces a size: that ends a limit that take_response() left. */
 		c->send_limit = 0;
 	}
 	apply_values(c, &next);
@@ -243,8 +244,8 @@ static void take_response(struct rt_conn *c, const struct wire_xchar *m)
 	}
 	x->request_sent = false;
 	if (done + rej + pend != 1) {
-		/* [X8]: the peer may have the lower size now, so obey that until it
-		 * announces another. */
+		/* [X8]: the peer may have the lower size now, so send_limit stays until it
+		 * announces another size. */
 		rt_log(c, LOG_NOTICE, "RESPXCH %08x contradicts itself",
 		       m->p.xid);
 		return;
@@ -270,6 +271,7 @@ static void xchar_receive(struct rt_conn *c, struct rt_work *w,
 	struct wire_xchar m;
 	uint32_t err = 0;
 
+	/* It succeeds, as in xchar_check(). */
 	wire_xchar_decode(in->buf, in->len, &m);
 	if (m.surplus)
 		RT_COUNT(c, surplus, 1);
@@ -376,7 +378,7 @@ static size_t encode_init(struct rt_conn *c, void *buf, uint32_t credit)
 		{ RDMA2_PROPID_RSSIZ, c->ours.segment_size, true },
 		{ RDMA2_PROPID_RCSIZ, c->ours.segments, true },
 		{ RDMA2_PROPID_X_REQREMINV, rt_offers_handles(c), true },
-		/* Only a client announces it (5.2.5). */
+		/* Only a client announces this one (version 2, 5.2.5). */
 		{ RDMA2_PROPID_BRS, c->ours.reverse, true },
 	};
 	unsigned int n = c->server ? 5 : 6, more;
@@ -430,13 +432,14 @@ static size_t encode_response(struct rt_conn *c, void *buf, uint32_t credit)
 /* Only the size of our Receives ever changes. */
 static size_t encode_update(struct rt_conn *c, void *buf, uint32_t credit)
 {
-	bool clear = rt_xchar_raise_done(c);
+	/* This sets the new size in c->ours. */
+	bool peer_asked = rt_xchar_raise_done(c);
 	uint32_t value = htonl(c->ours.recv_size);
 	struct wire_prop now = number(RDMA2_PROPID_RBSIZ, &value);
 
 	RT_COUNT(c, xchar_updates_sent, 1);
 	return wire_encode_updxch(buf, RT_HEADER_ROOM, fresh_xid(c), credit,
-				  &now, clear);
+				  &now, peer_asked);
 }
 
 static size_t encode_request(struct rt_conn *c, void *buf, uint32_t credit)
