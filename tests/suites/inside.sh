@@ -194,7 +194,6 @@ suite_fio() {
 # needs no second host and no hours. Of two groups in one list nfstest runs the first alone.
 declare -A NFSTEST_TESTS=(
 	[posix]=^open,chmod [lock]=btest01,nptest01,optest01 [alloc]=^perf01
-	[xattr]=$(echo n{getxattr0{1,2},setxattr0{1..6},removexattr0{1,2},listxattr0{1..3}} | tr ' ' ,)
 	[dio]=eof,correctness,fstat,basic [rdma]=basic
 	[interop]=test02,test03,test06,test08,test11,test21,test33,test45
 )

@@ -144,7 +144,7 @@ SUITES = {
     "xfstests": Suite(xfstests, 3600, ("3", "4.2"), wants="xfstests/check"),
 }
 for name, versions in (("posix", ALL), ("lock", ("4.0", "4.1", "4.2")),
-                       ("alloc", ("4.2",)), ("sparse", ("4.2",)), ("xattr", ("4.2",)),
+                       ("alloc", ("4.2",)), ("sparse", ("4.2",)),
                        ("dio", ALL), ("interop", ("4.2",)), ("rdma", ("3", "4.1"))):
     SUITES["nfstest-" + name] = Suite(nfstest, 3600, versions, program="nfstest",
                                       ways=NFSTEST_WAYS.get(name, WAYS),
