@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Parts of rpcrdma-gateway; the whole is integration/gateway.test's.
+# Parts of rpcrdma-gateway; the whole is integration/gateway*.test's.
 rpcrdma_unit(gateway-accept gateway_accept.c
 	${PROJECT_SOURCE_DIR}/src/gateway/accept.c
 	LIBS rpcrdma_gw_policy rpcrdma_tools rpcrdma_base)
