@@ -163,12 +163,10 @@ static inline struct rt_rtr_out *rtr_out(const struct rt_request_priv *rq)
 	return rt_request_room(rq);
 }
 
-/* rtr_messages.c */
+/* rtr_props.c */
 /* Send a REPTERR about a transmission of a request or response. */
 void rt_rtr_report(struct rt_conn *c, struct wire_repterr *err, uint32_t xid,
 		   bool reply, uint32_t seq);
-
-/* rtr_props.c */
 /* Work out whether the extension is used, from what was announced and refused. */
 void rt_rtr_update(struct rt_conn *c);
 /* The peer has refused the extension. */

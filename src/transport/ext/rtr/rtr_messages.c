@@ -12,24 +12,6 @@
 
 #include "transport/ext/rtr/rtr.h"
 
-void rt_rtr_report(struct rt_conn *c, struct wire_repterr *err, uint32_t xid,
-		   bool reply, uint32_t seq)
-{
-	rt_assert_strand(c);
-	err->bad =
-		(struct wire_xmsid){ xid, reply ? XMSI_REPLY : XMSI_CALL, seq };
-	rt_log(c, LOG_WARNING, "%s %08x, transmission %u: %s",
-	       reply ? "XMTRESP" : "XMTREQ", xid, seq,
-	       wire_optrerr_name(err->code));
-	if (rtr(c)->refused) {
-		/* [M2]: the peer does not accept REPTERR either. */
-		rt_error_code(c, xid, RDMA2_ERR_INVAL_HTYPE);
-		return;
-	}
-	rt_xids_add(&rtr(c)->sent, xid);
-	rt_repterr_send(c, err);
-}
-
 static bool rtr_accepts(const struct rt_conn *c, uint32_t htype)
 {
 	const struct rt_rtr *x = rtr(c);

@@ -49,6 +49,24 @@ void rt_rtr_disable(struct rt_conn *c)
 	rt_rtr_update(c);
 }
 
+void rt_rtr_report(struct rt_conn *c, struct wire_repterr *err, uint32_t xid,
+		   bool reply, uint32_t seq)
+{
+	rt_assert_strand(c);
+	err->bad =
+		(struct wire_xmsid){ xid, reply ? XMSI_REPLY : XMSI_CALL, seq };
+	rt_log(c, LOG_WARNING, "%s %08x, transmission %u: %s",
+	       reply ? "XMTRESP" : "XMTREQ", xid, seq,
+	       wire_optrerr_name(err->code));
+	if (rtr(c)->refused) {
+		/* [M2]: the peer does not accept REPTERR either. */
+		rt_error_code(c, xid, RDMA2_ERR_INVAL_HTYPE);
+		return;
+	}
+	rt_xids_add(&rtr(c)->sent, xid);
+	rt_repterr_send(c, err);
+}
+
 /* ---- Properties -------------------------------------------------------- */
 
 unsigned int rt_rtr_props(struct rt_conn *c, struct wire_prop *to, void *buf,
