@@ -14,8 +14,8 @@
 
 /* A Call before its data items are read. */
 struct rt_vet {
-	/* The stream without the items. Up to the first item it is the same as the
-	 * whole stream. */
+	/* The payload stream without the data items of Read chunks. What precedes the first
+	 * item is what precedes it in the whole stream. */
 	const struct rt_piece *pieces;
 	unsigned int npieces;
 	/* How many Read chunks the Call has, and the first @nreads of them, in order. */

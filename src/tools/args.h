@@ -40,7 +40,7 @@ const char *arg_number(const char *s, uint64_t min, uint64_t max, uint64_t *out,
 		       struct arg_err *err);
 const char *arg_number32(const char *s, uint32_t min, uint32_t max,
 			 uint32_t *out, struct arg_err *err);
-/* Likewise, in milliseconds. */
+/* A number of milliseconds, @min to @max. */
 const char *arg_ms(const char *s, uint64_t min, uint64_t max, uint64_t *out,
 		   struct arg_err *err);
 /* One of @names (NULL at the end); *@out is its index. */

@@ -372,7 +372,8 @@ static void restage(struct iw_rx *rx, const struct ahead *a, unsigned int k,
 	rx->spilled |= rx->wr > RX_STAGING;
 }
 
-/* A peer that makes predictions fail must not hold that much memory for good. */
+/* Free the pages behind RX_STAGING, which a failed prediction has filled. Otherwise a peer
+ * could occupy them for as long as the connection lasts. */
 static void trim_spill(struct iw_rx *rx)
 {
 	memmove(rx->buf, rx->buf + rx->rd, rx->wr - rx->rd);

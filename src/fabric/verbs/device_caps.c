@@ -49,7 +49,8 @@ static bool has_windows(const struct vb_domain *d, struct ibv_context *ctx,
 	       allocates_window(ctx);
 }
 
-/* Likewise, but only a connection could try. These libraries can. */
+/* Returns true if the device sends with invalidate. Its flag alone does not tell, and trying takes
+ * a connection, so the flag counts only with libraries that are known to do it. */
 static bool sends_inv(const struct ibv_device_attr *a)
 {
 	static const uint32_t vendors[] = {

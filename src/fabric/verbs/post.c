@@ -267,8 +267,8 @@ static int build_batch(struct vb_conn *c, struct vb_batch *b)
 	}
 }
 
-/* The device refuses a request. That is an orderly end if the peer has closed; EINVAL is the
- * driver's word for that before the connection manager reports it. */
+/* The device refuses a request. It is an orderly end if the peer has closed. Before the
+ * connection manager reports the close, drivers return EINVAL for it. */
 static void post_refused(struct vb_conn *c, int rc, const char *reason)
 {
 	if (atomic_load(&c->ev.events) & VB_EV_DOWN)

@@ -344,8 +344,8 @@ struct vb_conn {
 	/* A batch, with slots, for which the device lacks room. */
 	struct vb_batch *held;
 
-	/* Receive queue: likewise. With a shared queue all posted Receives are
-	 * in rq, and @promised counts them. */
+	/* Receive queue: rslot has what the device holds, rq what is not yet posted. With a
+	 * shared queue all posted Receives are in rq, and @promised counts them. */
 	struct fab_wr **rslot;
 	uint64_t rq_head, rq_tail;
 	unsigned int rq_depth;
@@ -535,8 +535,8 @@ void vb_post_sends(struct vb_conn *c);
 bool vb_post_receives(struct vb_conn *c);
 /* Post an empty request, so that all that is outstanding completes. */
 void vb_post_probe(struct vb_conn *c);
-/* Returns true if a completion will report the last request, or there is none. Otherwise a probe must
- * follow. */
+/* Returns true if a completion will report the last request, or there is none. If not, post a
+ * probe. */
 bool vb_post_last_signaled(const struct vb_conn *c);
 
 /* cq.c; the runner */

@@ -110,15 +110,15 @@ static void check_parent(struct gr_server *s)
 		   "set its Protocols = 3, 4");
 }
 
-/* Log the exports that clients by RDMA cannot reach, unless they are the same as before. */
+/* Log the exports that cannot be reached over RDMA, if the list has changed since the last line. */
 static void log_unreachable(void)
 {
 	const struct gr_server *s = &hook.server;
-	bool (*is)(uint16_t id) = s->cfg.dialect ? gr_exports_lacks_rdma :
-						   gr_exports_rdma_only;
+	bool (*match)(uint16_t id) = s->cfg.dialect ? gr_exports_lacks_rdma :
+						      gr_exports_rdma_only;
 	char text[sizeof(hook.unreachable)];
 
-	gr_exports_list(is, text, sizeof(text));
+	gr_exports_list(match, text, sizeof(text));
 	if (!strcmp(text, hook.unreachable))
 		return;
 	memcpy(hook.unreachable, text, sizeof(text));
