@@ -139,7 +139,7 @@ void gw_accept_clients(struct gw_accept *a, int lfd)
 					     &host)) {
 			log_refused(
 				gw, &from,
-				"a client turned away: --max-clients %u%s, "
+				"a client was refused: --max-clients %u%s, "
 				"and none can be disconnected for it",
 				gw->opt.max_clients,
 				user ? ", and the part of ports that are not below 1024" :

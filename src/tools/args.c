@@ -145,7 +145,7 @@ const char *arg_extensions(const char *s, unsigned int *out,
 		if (i == 2)
 			return arg_fail(
 				err,
-				"'%.60s' is not none, xcharext, rtrext or xcharext,rtrext",
+				"'%.60s' should be none, xcharext, rtrext or xcharext,rtrext",
 				s);
 		v |= known[i].bit;
 		if (!at[len])

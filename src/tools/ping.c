@@ -447,7 +447,7 @@ static void ping_teardown(struct ping *p)
 		rt_conn_put(p->conn);
 	if (!clean || rt_instance_shutdown(p->inst, SHUTDOWN_MS, true)) {
 		fprintf(stderr,
-			"rpcrdma-ping: the connection does not close\n");
+			"rpcrdma-ping: the connection did not close in time\n");
 		return;
 	}
 	for (unsigned int i = 0; p->rq && i < p->o.depth; i++)
