@@ -4,7 +4,7 @@
  *
  *	provider_test --provider iwarp|verbs [--client iwarp|verbs]
  *		[--addr ADDRESS] [--windows any] [--shared MOST]
- *		[--pair-steps STEPS] [TEST...]
+ *		[--pair-steps STEPS] [--patience MS] [TEST...]
  *
  * With --client, the side that connects is of another provider than the one
  * that listens (siw, which is verbs, and iwarp understand each other). The
@@ -13,14 +13,15 @@
  * those of the device are known for flaws; the tests leave these out. With
  * --shared, Receives are shared, in queues of MOST at most (0: of as many as
  * are promised), and there are more tests. --pair-steps says how many steps the test
- * of that name takes (600). Exit status 77: there is no such device.
+ * of that name takes (600), --patience how long a connection waits that is not
+ * answered: a device has to be opened and memory registered meanwhile (4000). Exit status 77: there is no such device.
  */
 #include "provider_util.h"
 #ifdef HAVE_VERBS
 #include "fabric/verbs/vb.h"
 #endif
 
-struct subject subject = { .pair_steps = 600 };
+struct subject subject = { .pair_steps = 600, .patience_ms = 4000 };
 
 static void any_windows(struct fab_domain *dom)
 {
@@ -49,7 +50,8 @@ static int usage(void)
 {
 	fprintf(stderr, "usage: provider_test --provider NAME "
 			"[--client NAME] [--addr ADDRESS] [--windows any] "
-			"[--shared MOST] [--pair-steps STEPS] [TEST...]\n");
+			"[--shared MOST] [--pair-steps STEPS] "
+			"[--patience MS] [TEST...]\n");
 	return 2;
 }
 
@@ -113,6 +115,8 @@ int main(int argc, char **argv)
 			shared = argv[i + 1];
 		else if (!strcmp(argv[i], "--pair-steps"))
 			subject.pair_steps = atoi(argv[i + 1]);
+		else if (!strcmp(argv[i], "--patience"))
+			subject.patience_ms = (unsigned int)atoi(argv[i + 1]);
 		else
 			return usage();
 	}

@@ -66,6 +66,7 @@ struct subject {
 	bool shared;
 	unsigned int share_most;
 	int pair_steps;
+	unsigned int patience_ms; /* until a start that nobody answers fails */
 	size_t share_memory;
 	size_t longest;
 };

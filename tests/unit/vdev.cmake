@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# The provider verbs over emulated devices (tests/lib/vdev), one family after the
+# other: what every provider must do, and then what devices do to it.
+if(NOT TARGET rpcrdma_vdev)
+	return()
+endif()
+
+function(over_vdev name profile)
+	add_test(NAME unit-vdev-${name} COMMAND
+		${CMAKE_CURRENT_SOURCE_DIR}/over_vdev $<TARGET_FILE:rpcrdma_vdev>
+		${profile} ${ARGN})
+	set_tests_properties(unit-vdev-${name} PROPERTIES TIMEOUT 600 LABELS unit)
+endfunction()
+
+set(short --pair-steps 100 --patience 300)
+foreach(profile IN ITEMS mlx5 bnxt_re irdma cxgb4 qedr hns rxe siw no-windows
+		type-1 no-invalidate no-inline no-inline-room one-read no-srq
+		no-flush slow)
+	over_vdev(${profile} ${profile}
+		$<TARGET_FILE:provider_test> --provider verbs ${short})
+endforeach()
+foreach(profile IN ITEMS mlx5 bnxt_re qedr hns rxe no-flush slow)
+	over_vdev(${profile}-shared ${profile}
+		$<TARGET_FILE:provider_test> --provider verbs --shared 0 ${short})
+endforeach()
+# It knows which flaws an rxe has.
+over_vdev(faults rxe $<TARGET_FILE:unit-verbs-faults>)
+over_vdev(faults-shared rxe $<TARGET_FILE:unit-verbs-faults> --shared)
+
+# Whatever src/fabric/verbs calls of the two libraries, the emulated one has.
+add_test(NAME unit-vdev-calls COMMAND sh -c "
+	nm -D --defined-only '$<TARGET_FILE:rpcrdma_vdev>' | sed 's/.* T //' | sort >vdev-has
+	nm -u '$<TARGET_FILE:rpcrdma_verbs>' |
+		sed -n 's/^ *U //p' | grep -E '^(ibv|rdma)_' | sort -u >vdev-needs
+	test -s vdev-needs && ! comm -13 vdev-has vdev-needs | grep .")
+set_tests_properties(unit-vdev-calls PROPERTIES LABELS unit)
