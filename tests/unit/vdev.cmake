@@ -16,11 +16,11 @@ endfunction()
 set(short --pair-steps 100 --patience 300)
 foreach(profile IN ITEMS mlx5 bnxt_re irdma cxgb4 qedr hns rxe siw no-windows
 		type-1 no-invalidate no-inline no-inline-room one-read no-srq
-		no-flush slow)
+		no-flush full slow)
 	over_vdev(${profile} ${profile}
 		$<TARGET_FILE:provider_test> --provider verbs ${short})
 endforeach()
-foreach(profile IN ITEMS mlx5 bnxt_re qedr hns rxe no-flush slow)
+foreach(profile IN ITEMS mlx5 bnxt_re qedr hns rxe no-flush full slow)
 	over_vdev(${profile}-shared ${profile}
 		$<TARGET_FILE:provider_test> --provider verbs --shared 0 ${short})
 endforeach()

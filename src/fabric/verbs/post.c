@@ -11,8 +11,8 @@
  * The device may lack room for other reasons (ENOMEM). The rest of a batch is
  * then held, with its slots, and nothing passes it; a Read for which no key can
  * be registered waits with those beyond the depth. Both are tried again after a
- * completion, and while the connection is open after VB_SHORT_MS. When it is closing, a
- * shortage ends it, because its timer then limits the closing.
+ * completion, and while the connection is open after VB_SHORT_MS. When it is
+ * closing, its timer limits the closing.
  *
  * Receives beyond the depth of the queue wait in c->rq. If the device lacks room for one, the
  * last ones of the chain are not taken, and their number is returned.
@@ -304,9 +304,7 @@ static int post_batch(struct vb_conn *c, struct vb_batch *b)
 		return 0;
 	}
 	rc = rc < 0 ? -rc : rc;
-	return is_shortage(rc) && c->state == VB_ST_OPEN && b->at < b->n ?
-		       -EAGAIN :
-		       -rc;
+	return is_shortage(rc) && b->at < b->n ? -EAGAIN : -rc;
 }
 
 /* Hold the rest of @b in c->held. Returns false without memory. */
