@@ -88,6 +88,8 @@ static uint32_t get(const uint8_t *p)
 }
 
 atomic_uint rt_pair_allocs;
+const struct fab_ops *rt_pair_provider;
+struct in_addr rt_pair_host;
 const struct rt_auth_ops *rt_pair_auth;
 void *rt_pair_auth_ctx[2];
 
@@ -95,6 +97,11 @@ static void *scratch(size_t n)
 {
 	atomic_fetch_add(&rt_pair_allocs, 1);
 	return calloc(1, n);
+}
+
+static const struct fab_ops *provider(void)
+{
+	return rt_pair_provider ? rt_pair_provider : &fab_loop_ops;
 }
 
 /* What a served Call needs until its Reply has gone. */
@@ -377,7 +384,7 @@ static struct rt_instance *instance(struct rt_pair *p, const char *name,
 				    const struct rt_config *cfg)
 {
 	struct rt_params params = {
-		.provider = &fab_loop_ops,
+		.provider = provider(),
 		.shared_domain = p->dom,
 		.foreign_threads = true, /* which the domain may not mind */
 		.log = log_line,
@@ -407,14 +414,16 @@ bool rt_pair_listen(struct rt_pair *p, const struct rt_config *client,
 {
 	struct fab_domain_params dp = { 0 };
 	struct sockaddr_in addr = { .sin_family = AF_INET,
-				    .sin_port = htons(20049) };
+				    .sin_port = htons(20049),
+				    .sin_addr = rt_pair_host };
 
 	memset(p, 0, sizeof(*p));
-	if (fab_domain_open(&fab_loop_ops, &dp, &p->dom))
+	if (fab_domain_open(provider(), &dp, &p->dom))
 		return false;
 	if (!share(p))
 		return false;
-	rt_watch_start(&p->watch, p->dom, LOOP_ACTIVE | LOOP_PASSIVE);
+	if (!rt_pair_provider)
+		rt_watch_start(&p->watch, p->dom, LOOP_ACTIVE | LOOP_PASSIVE);
 	if (prepare)
 		prepare(p->dom);
 	p->server_inst = instance(p, "server", server);
@@ -427,7 +436,8 @@ bool rt_pair_listen(struct rt_pair *p, const struct rt_config *client,
 bool rt_pair_connect_to(struct rt_pair *p, uint16_t port)
 {
 	struct sockaddr_in addr = { .sin_family = AF_INET,
-				    .sin_port = htons(port) };
+				    .sin_port = htons(port),
+				    .sin_addr = rt_pair_host };
 
 	p->client_up = p->server_up = false;
 	p->client_closed = p->server_closed = false;
@@ -453,11 +463,11 @@ bool rt_pair_open(struct rt_pair *p, const struct rt_config *client,
 
 void rt_pair_run(struct rt_pair *p)
 {
-	int quiet = 0;
+	int quiet = 0, wait_ms = rt_pair_provider ? 10 : 0;
 
 	while (quiet < 3) {
-		int n = rt_run(p->server_inst, 0, 0) +
-			rt_run(p->client_inst, 0, 0);
+		int n = rt_run(p->server_inst, 0, wait_ms) +
+			rt_run(p->client_inst, 0, wait_ms);
 
 		if (p->raw_poller)
 			n += fab_poller_run(p->raw_poller, 0);

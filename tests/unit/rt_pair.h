@@ -18,6 +18,7 @@
 #ifndef RPCRDMA_RT_PAIR_H
 #define RPCRDMA_RT_PAIR_H
 
+#include <netinet/in.h>
 #include <stdatomic.h>
 
 #include "loop/loop.h"
@@ -86,6 +87,11 @@ struct rt_pair {
  * context is that of the client's and the server's instance. */
 extern const struct rt_auth_ops *rt_pair_auth;
 extern void *rt_pair_auth_ctx[2];
+
+/* Pairs opened from now on have this provider, at that address, instead of loop; rt_watch
+ * sees nothing of it, and what moves may take its time. NULL: loop. */
+extern const struct fab_ops *rt_pair_provider;
+extern struct in_addr rt_pair_host;
 
 /* The latest line for the log that this thread has made. */
 extern _Thread_local char rt_pair_line[256];

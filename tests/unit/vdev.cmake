@@ -14,9 +14,9 @@ function(over_vdev name profile)
 endfunction()
 
 set(short --pair-steps 100 --patience 300)
-foreach(profile IN ITEMS mlx5 bnxt_re irdma cxgb4 qedr hns rxe siw no-windows
-		type-1 no-invalidate no-inline no-inline-room one-read no-srq
-		no-flush full slow)
+set(profiles mlx5 bnxt_re irdma cxgb4 qedr hns rxe siw no-windows type-1
+	no-invalidate no-inline no-inline-room one-read no-srq no-flush full slow)
+foreach(profile IN LISTS profiles)
 	over_vdev(${profile} ${profile}
 		$<TARGET_FILE:provider_test> --provider verbs ${short})
 endforeach()
@@ -24,6 +24,12 @@ foreach(profile IN ITEMS mlx5 bnxt_re qedr hns rxe no-flush full slow)
 	over_vdev(${profile}-shared ${profile}
 		$<TARGET_FILE:provider_test> --provider verbs --shared 0 ${short})
 endforeach()
+add_executable(vdev_transport vdev_transport.c)
+target_link_libraries(vdev_transport PRIVATE unit-rt rpcrdma_fabric)
+foreach(profile IN LISTS profiles ITEMS full-recvs)
+	over_vdev(transport-${profile} ${profile} $<TARGET_FILE:vdev_transport>)
+endforeach()
+
 # It knows which flaws an rxe has.
 over_vdev(faults rxe $<TARGET_FILE:unit-verbs-faults>)
 over_vdev(faults-shared rxe $<TARGET_FILE:unit-verbs-faults> --shared)

@@ -339,8 +339,9 @@ static int recv_one(struct vrq *rq, const struct vdevice *dev,
 
 	if (dev->gone)
 		return vdev_choose(2) ? EIO : 0;
+	/* A queue that was never used has its room. */
 	if (rq->head - rq->freed >= rq->depth ||
-	    vdev_choose(10) < dev->profile->short_recvs)
+	    (rq->freed && vdev_choose(10) < dev->profile->short_recvs))
 		return ENOMEM;
 	if (wr->num_sge > rq->max_sge || (dev->profile->siw && !wr->num_sge))
 		return EINVAL;
