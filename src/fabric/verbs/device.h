@@ -26,7 +26,8 @@ void vb_device_free(struct vb_device *dev);
  * device still has it; after its removal the kernel has freed all. Context:
  * threads of the domain. */
 bool vb_device_keeps(struct vb_device *dev, int rc);
-/* Reduce @l to what @ctx can do. Returns 0 or -ENODEV. */
+/* Reduce @l to what @ctx can do. Returns 0, -ENODEV, or -EOPNOTSUPP after logging
+ * what it lacks. */
 int vb_device_limits(const struct vb_domain *d, struct ibv_context *ctx,
 		     struct fab_limits *l);
 bool vb_device_meets_limits(struct vb_domain *d, struct ibv_context *ctx);

@@ -74,6 +74,27 @@ static unsigned int depth_of(int d)
 	return d <= 0 ? 0 : d > (int)VB_MAX_DEPTH ? VB_MAX_DEPTH : (unsigned)d;
 }
 
+/* Returns false, and says why, if the device cannot do what a connection needs. */
+static bool is_useful(const struct vb_domain *d, struct ibv_context *ctx,
+		      const struct ibv_device_attr *a)
+{
+	const char *name = ibv_get_device_name(ctx->device);
+
+	if (a->max_sge > 0 && a->max_sge < VB_MIN_SGE)
+		fab_domain_log(&d->fab, 4,
+			       "verbs: %s is not used: a work request takes at "
+			       "most %d elements (max_sge), and %d are needed",
+			       name, a->max_sge, VB_MIN_SGE);
+	else if (a->max_qp_rd_atom <= 0 || a->max_qp_init_rd_atom <= 0)
+		fab_domain_log(&d->fab, 4,
+			       "verbs: %s is not used: it has no RDMA Reads "
+			       "(max_qp_rd_atom %d, max_qp_init_rd_atom %d)",
+			       name, a->max_qp_rd_atom, a->max_qp_init_rd_atom);
+	else
+		return true;
+	return false;
+}
+
 int vb_device_limits(const struct vb_domain *d, struct ibv_context *ctx,
 		     struct fab_limits *l)
 {
@@ -83,6 +104,8 @@ int vb_device_limits(const struct vb_domain *d, struct ibv_context *ctx,
 
 	if (ibv_query_device(ctx, &a))
 		return -ENODEV;
+	if (!is_useful(d, ctx, &a))
+		return -EOPNOTSUPP;
 	if (!sends_inv(&a))
 		l->caps &= ~(unsigned int)FAB_CAP_SEND_INV;
 	if (!has_windows(d, ctx, &a))

@@ -33,7 +33,7 @@ static int query_limits(struct vb_domain *d)
 {
 	struct fab_limits *l = &d->fab.limits;
 	struct ibv_device **list;
-	int found = 0;
+	int found = 0, unfit = 0, rc;
 
 	*l = (struct fab_limits){
 		.caps = FAB_CAP_SEND_INV | FAB_CAP_EXPOSE | FAB_CAP_BOUND,
@@ -48,15 +48,15 @@ static int query_limits(struct vb_domain *d)
 
 		if (!ctx)
 			continue;
-		found += !vb_device_limits(d, ctx, l);
+		rc = vb_device_limits(d, ctx, l);
+		found += !rc;
+		unfit += rc == -EOPNOTSUPP;
 		ibv_close_device(ctx);
 	}
 	if (list)
 		ibv_free_device_list(list);
 	if (!found)
-		return -ENODEV;
-	if (l->max_sge < 4)
-		return -EOPNOTSUPP;
+		return unfit ? -EOPNOTSUPP : -ENODEV;
 	if (!(l->caps & FAB_CAP_EXPOSE))
 		fab_domain_log(
 			&d->fab, 6,

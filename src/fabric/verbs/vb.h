@@ -79,6 +79,7 @@
 
 /* In the life of a domain; a device that returns counts again. */
 #define VB_MAX_DEVICES 32u
+#define VB_MIN_SGE 4
 #define VB_MAX_SGE 16u
 /* To librdmacm 255 means "as many as the device has". */
 #define VB_MAX_DEPTH 254u
