@@ -30,6 +30,15 @@ foreach(profile IN LISTS profiles ITEMS full-recvs)
 	over_vdev(transport-${profile} ${profile} $<TARGET_FILE:vdev_transport>)
 endforeach()
 
+# The library first, since this calls it; over_vdev gives it the environment.
+add_executable(vdev_events vdev_events.c)
+target_link_libraries(vdev_events PRIVATE rpcrdma_vdev rpcrdma_fabric
+	rpcrdma_verbs PkgConfig::RDMACM PkgConfig::CUNIT)
+target_include_directories(vdev_events PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+foreach(profile IN ITEMS mlx5 cxgb4 rxe siw no-flush full)
+	over_vdev(events-${profile} ${profile} $<TARGET_FILE:vdev_events>)
+endforeach()
+
 # It knows which flaws an rxe has.
 over_vdev(faults rxe $<TARGET_FILE:unit-verbs-faults>)
 over_vdev(faults-shared rxe $<TARGET_FILE:unit-verbs-faults> --shared)

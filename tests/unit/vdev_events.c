@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * vdev_events - what devices do to the provider verbs, and what they lack
+ *
+ * Over the emulated devices that VDEV names (over_vdev), of which each has two:
+ * events that are to end a connection, or nothing; links and devices that go
+ * and come back while there is traffic; commands that take long; and devices
+ * that are of no use, which must be refused with a reason.
+ *
+ * Threads: one.
+ */
+#define EP_MAX_WC 512
+#include "fabric/verbs/vb.h"
+#include "provider_util.h"
+#include "vdev/vdev.h"
+
+#define MSGS 32
+#define LEN 4096u
+
+struct subject subject = { .patience_ms = 1000, .longest = SIZE_MAX };
+static struct world w;
+
+static struct ibv_qp *qp_of(struct fab_conn *c)
+{
+	return vb_conn(c)->id->qp;
+}
+
+static bool said(const char *what)
+{
+	return strstr(subject.said, what);
+}
+
+/* What is logged from here on. */
+static void listen_to_log(void)
+{
+	memset(subject.said, 0, sizeof(subject.said));
+}
+
+/* Receives at both ends, and messages under way in both directions. */
+static void load(void)
+{
+	static struct msg r[2][MSGS], s[2][MSGS];
+
+	w.cli.nwc = w.srv.nwc = 0;
+	for (size_t i = 0; i < MSGS; i++) {
+		struct ep *e[] = { &w.cli, &w.srv };
+
+		for (size_t k = 0; k < 2; k++) {
+			size_t at = (k * MSGS + i) * LEN;
+
+			msg_init(&w, &r[k][i], FAB_RECV, at, LEN);
+			CU_ASSERT_EQUAL(ep_recv(e[k], &r[k][i].wr), 0);
+		}
+	}
+	for (size_t i = 0; i < MSGS; i++) {
+		msg_init(&w, &s[0][i], FAB_SEND, (8u << 20) + i * LEN, LEN);
+		msg_init(&w, &s[1][i], FAB_SEND, (12u << 20) + i * LEN, LEN);
+		ep_try_post(&w.cli, &s[0][i].wr);
+		ep_try_post(&w.srv, &s[1][i].wr);
+	}
+}
+
+/* All that was lent has come back, once each. */
+static void all_came_back(void)
+{
+	CU_ASSERT_EQUAL(w.cli.nwc, 2 * MSGS);
+	CU_ASSERT_EQUAL(w.srv.nwc, 2 * MSGS);
+}
+
+/* ---- Events of queue pairs and queues ------------------------------------- */
+
+static void test_qp_events(void)
+{
+	static const enum ibv_event_type type[] = { IBV_EVENT_QP_FATAL,
+						    IBV_EVENT_QP_REQ_ERR,
+						    IBV_EVENT_QP_ACCESS_ERR,
+						    IBV_EVENT_PATH_MIG_ERR };
+
+	for (size_t i = 0; i < sizeof(type) / sizeof(*type); i++) {
+		world_pair(&w);
+		load();
+		vdev_break_qp(qp_of(w.srv.c), type[i]);
+		PUMP_UNTIL(&w, w.srv.disconnected && w.cli.disconnected);
+		/* An iWARP peer may close before the event is read. */
+		CU_ASSERT_TRUE(w.srv.error || vb_conn(w.srv.c)->dev->iwarp);
+		all_came_back();
+		world_close(&w);
+	}
+}
+
+/* It means nothing to us: the connection ends by other signs. */
+static void test_harmless_events(void)
+{
+	static const enum ibv_event_type type[] = {
+		IBV_EVENT_LID_CHANGE, IBV_EVENT_PKEY_CHANGE,
+		IBV_EVENT_SM_CHANGE,  IBV_EVENT_CLIENT_REREGISTER,
+		IBV_EVENT_GID_CHANGE, IBV_EVENT_PORT_ACTIVE,
+		IBV_EVENT_PORT_ERR, /* of another port, or not for long */
+	};
+
+	world_pair(&w);
+	for (size_t i = 0; i < sizeof(type) / sizeof(*type); i++) {
+		vdev_event(0, type[i]);
+		world_hello(&w);
+	}
+	load();
+	PUMP_UNTIL(&w, w.cli.nwc == 2 * MSGS && w.srv.nwc == 2 * MSGS);
+	CU_ASSERT_EQUAL(ep_count(&w.cli, FAB_OK), 2 * MSGS);
+	CU_ASSERT_FALSE(w.cli.disconnected || w.srv.disconnected);
+	world_close(&w);
+}
+
+static void test_cq_event(void)
+{
+	world_pair(&w);
+	load();
+	vdev_break_cq(vb_conn(w.srv.c)->cq);
+	PUMP_UNTIL(&w, w.srv.disconnected && w.cli.disconnected);
+	CU_ASSERT_EQUAL(w.srv.error, -EIO);
+	all_came_back();
+	world_close(&w);
+}
+
+static void test_srq_event(void)
+{
+	struct ibv_srq *srq;
+
+	subject.shared = true;
+	subject.longest = SHARE_SIZE;
+	world_pair(&w);
+	srq = qp_of(w.srv.c)->srq;
+	if (srq) {
+		load();
+		vdev_break_srq(srq);
+		PUMP_UNTIL(&w, w.srv.disconnected && w.cli.disconnected);
+		CU_ASSERT_EQUAL(w.srv.error, -EIO);
+		all_came_back();
+		world_unpair(&w);
+		/* The next one gets another. */
+		world_connect(&w, NULL);
+		PUMP_UNTIL(&w, w.cli.established && w.srv.established);
+		world_hello(&w);
+	}
+	world_close(&w);
+	subject.shared = false;
+	subject.longest = SIZE_MAX;
+}
+
+/* ---- Links ----------------------------------------------------------------- */
+
+static void test_link(void)
+{
+	world_pair(&w);
+	listen_to_log();
+	vdev_link(0, false);
+	load();
+	PUMP_UNTIL(&w, w.srv.disconnected && w.cli.disconnected);
+	/* On iWARP one may take it for an orderly end of the other. */
+	CU_ASSERT_TRUE(w.srv.error || w.cli.error);
+	CU_ASSERT_TRUE(said("port 1 is down"));
+	CU_ASSERT_FALSE(fab_listener_up(w.listener));
+	all_came_back();
+	world_unpair(&w);
+	world_connect(&w, NULL);
+	PUMP_UNTIL(&w, w.cli.disconnected);
+	CU_ASSERT_EQUAL(w.cli.error, -ETIMEDOUT);
+	world_unpair(&w);
+	vdev_link(0, true);
+	PUMP_UNTIL(&w, said("port 1 is up"));
+	CU_ASSERT_TRUE(fab_listener_up(w.listener));
+	world_connect(&w, NULL);
+	PUMP_UNTIL(&w, w.cli.established && w.srv.established);
+	world_hello(&w);
+	world_close(&w);
+}
+
+/* For a moment, which nothing notices. */
+static void test_link_flaps(void)
+{
+	world_pair(&w);
+	for (int i = 0; i < 5; i++) {
+		vdev_hold(true);
+		load();
+		vdev_link(0, false);
+		for (int k = 0; k < 3; k++)
+			world_turn(&w, 1);
+		vdev_link(0, true);
+		vdev_hold(false);
+		PUMP_UNTIL(&w, w.cli.nwc == 2 * MSGS && w.srv.nwc == 2 * MSGS);
+	}
+	CU_ASSERT_FALSE(w.cli.disconnected || w.srv.disconnected);
+	world_close(&w);
+}
+
+/* ---- Connections that need not come to be --------------------------------- */
+
+/* Connect, and accept when there is a request, until it is established, or has
+ * failed at the client. Returns what fab_accept() has returned. */
+static int try_connect(void)
+{
+	uint64_t end = util_ms() + 10000;
+	bool answered = false;
+	int rc = 0;
+
+	w.no_answer = true;
+	world_connect(&w, NULL);
+	while (!w.cli.disconnected &&
+	       !(w.cli.established && w.srv.established) && util_ms() < end) {
+		world_turn(&w, 10);
+		if (!w.srv.c || answered)
+			continue;
+		answered = true;
+		rc = fab_accept(w.srv.c, &w.accept);
+		/* Then nothing follows. */
+		w.srv.disconnected |= rc;
+		if (rc)
+			fab_reject(w.srv.c, NULL, 0);
+	}
+	CU_ASSERT_TRUE(w.cli.disconnected || w.cli.established);
+	w.srv.disconnected |= !answered;
+	w.no_answer = false;
+	return rc;
+}
+
+/* ---- Removal --------------------------------------------------------------- */
+
+/* @fatal: first it tells of an error of its own. */
+static void remove_device(bool busy, bool fatal)
+{
+	uint64_t end;
+
+	world_pair(&w);
+	listen_to_log();
+	if (busy)
+		load();
+	if (fatal) {
+		vdev_event(0, IBV_EVENT_DEVICE_FATAL);
+		PUMP_UNTIL(&w, w.cli.disconnected && w.srv.disconnected);
+		CU_ASSERT_TRUE(said("fatal error of the device"));
+	}
+	vdev_remove(0);
+	PUMP_UNTIL(&w, w.cli.disconnected && w.srv.disconnected);
+	CU_ASSERT_TRUE(w.cli.error && w.srv.error);
+	CU_ASSERT_TRUE(said("the device is gone"));
+	if (busy)
+		all_came_back();
+	world_unpair(&w);
+	CU_ASSERT_FALSE(fab_listener_up(w.listener));
+	world_connect(&w, NULL);
+	PUMP_UNTIL(&w, w.cli.disconnected);
+	CU_ASSERT_FALSE(w.cli.established);
+	world_unpair(&w);
+	/* It comes back, and with it the listener. */
+	vdev_add(0);
+	for (end = util_ms() + 10000;
+	     !said("a listener is back") && util_ms() < end;)
+		world_turn(&w, 50);
+	CU_ASSERT_TRUE(said("a listener is back"));
+	world_connect(&w, NULL);
+	PUMP_UNTIL(&w, w.cli.established && w.srv.established);
+	world_hello(&w);
+	world_close(&w);
+	CU_ASSERT_EQUAL(vdev_objects(), 0);
+}
+
+static void test_removed(void)
+{
+	for (int i = 0; i < 8; i++)
+		remove_device(i & 1, i & 2);
+}
+
+/* In each state of a connection that starts. */
+static void test_removed_at_start(void)
+{
+	for (int turns = 0; turns < 8; turns++) {
+		uint64_t end = util_ms() + 10000;
+
+		world_domain(&w, 1000);
+		world_listen(&w);
+		w.no_answer = turns % 2;
+		world_connect(&w, NULL);
+		for (int i = 0; i < turns; i++)
+			world_turn(&w, 1);
+		vdev_remove(0);
+		/* Nobody accepts from now on. */
+		w.no_answer = true;
+		while (!w.cli.disconnected && util_ms() < end)
+			world_turn(&w, 20);
+		CU_ASSERT_TRUE(w.cli.disconnected);
+		CU_ASSERT_TRUE(w.cli.error);
+		if (w.srv.c && vb_conn(w.srv.c)->state == VB_ST_REQUESTED) {
+			CU_ASSERT_NOT_EQUAL(fab_accept(w.srv.c, &w.accept), 0);
+			w.srv.disconnected = true;
+		} else if (w.srv.c) {
+			PUMP_UNTIL(&w, w.srv.disconnected);
+		}
+		world_close(&w);
+		vdev_add(0);
+		CU_ASSERT_EQUAL(vdev_objects(), 0);
+	}
+}
+
+/* ---- Commands that take long ------------------------------------------------ */
+
+static void test_slow(void)
+{
+	vdev_slow(2000);
+	for (int i = 0; i < 5; i++) {
+		world_pair(&w);
+		load();
+		PUMP_UNTIL(&w, w.cli.nwc == 2 * MSGS && w.srv.nwc == 2 * MSGS);
+		world_close(&w);
+	}
+	vdev_slow(0);
+}
+
+/* ---- Devices of no use ------------------------------------------------------ */
+
+/* Open a domain over devices of @profile. Returns what that returns. */
+static int open_over(const char *profile)
+{
+	struct fab_domain_params p = { .log = util_log };
+	struct fab_domain *dom = NULL;
+	int rc;
+
+	vdev_setup(profile, 1);
+	listen_to_log();
+	rc = fab_domain_open(&fab_verbs_ops, &p, &dom);
+	if (!rc)
+		fab_domain_close(dom);
+	return rc;
+}
+
+static void test_three_sge(void)
+{
+	CU_ASSERT_EQUAL(open_over("three-sge"), -EOPNOTSUPP);
+	CU_ASSERT_TRUE(said("three-sge_0"));
+	CU_ASSERT_TRUE(said("3 elements") && said("4 are needed"));
+}
+
+static void test_no_reads(void)
+{
+	CU_ASSERT_EQUAL(open_over("no-reads"), -EOPNOTSUPP);
+	CU_ASSERT_TRUE(said("no-reads_0"));
+	CU_ASSERT_TRUE(said("no RDMA Reads"));
+}
+
+/* One of no use does not keep another from being used. */
+static void test_one_of_two(void)
+{
+	CU_ASSERT_EQUAL(open_over("three-sge,mlx5"), 0);
+	CU_ASSERT_TRUE(said("three-sge_0"));
+	CU_ASSERT_EQUAL(open_over("mlx5,no-reads"), 0);
+	CU_ASSERT_TRUE(said("no-reads_1"));
+	CU_ASSERT_FALSE(said("mlx5_0"));
+}
+
+/* Whoever gets no queue pair is refused; the others go on, and later one can be
+ * had again. */
+static void test_few_pairs(void)
+{
+	static struct ep first_cli, first_srv;
+
+	vdev_setup("few-pairs,few-pairs", 1);
+	world_pair(&w);
+	first_cli = w.cli;
+	first_srv = w.srv;
+	ep_clear(&w);
+	listen_to_log();
+	(void)try_connect();
+	CU_ASSERT_FALSE(w.cli.established);
+	world_unpair(&w);
+	w.cli = first_cli;
+	w.srv = first_srv;
+	fab_conn_set_ready(w.cli.c, ep_ready, &w.cli);
+	fab_conn_set_ready(w.srv.c, ep_ready, &w.srv);
+	world_hello(&w);
+	world_unpair(&w);
+	world_connect(&w, NULL);
+	PUMP_UNTIL(&w, w.cli.established && w.srv.established);
+	world_hello(&w);
+	world_close(&w);
+}
+
+static const struct unit_test tests[] = {
+	{ "qp_events", test_qp_events },
+	{ "harmless_events", test_harmless_events },
+	{ "cq_event", test_cq_event },
+	{ "srq_event", test_srq_event },
+	{ "link", test_link },
+	{ "link_flaps", test_link_flaps },
+	{ "removed", test_removed },
+	{ "removed_at_start", test_removed_at_start },
+	{ "slow", test_slow },
+	/* These replace the devices. */
+	{ "three_sge", test_three_sge },
+	{ "no_reads", test_no_reads },
+	{ "one_of_two", test_one_of_two },
+	{ "few_pairs", test_few_pairs },
+	{ NULL, NULL },
+};
+
+int main(int argc, char **argv)
+{
+	struct sockaddr_in *in = (struct sockaddr_in *)&subject.addr;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	in->sin_family = AF_INET;
+	inet_pton(AF_INET, "198.51.100.1", &in->sin_addr);
+	subject.addrlen = sizeof(*in);
+	subject.ops = subject.cli_ops = &fab_verbs_ops;
+	return unit_run("vdev_events", tests, argc, argv);
+}
