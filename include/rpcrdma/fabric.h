@@ -181,6 +181,36 @@ struct fab_srq_stats {
 /* Context: any thread. Zeros without an SRQ. */
 void fab_srq_stats(struct fab_domain *dom, struct fab_srq_stats *out);
 
+/* X(name, help) for each kind of error that devices count at their ports. */
+#define FAB_PORT_COUNTERS(X)                                       \
+	X(retransmitted, "packets or segments sent again")         \
+	X(duplicates, "requests of peers that came again")         \
+	X(timeouts, "time-outs of acknowledgements")               \
+	X(rnr, "messages without a Receive, here or at a peer")    \
+	X(out_of_sequence, "packets that came out of sequence")    \
+	X(congestion, "congestion notifications, sent and heeded") \
+	X(discarded, "packets discarded, or with errors")
+
+enum fab_port_counter {
+#define FAB_PORT_COUNTER(name, help) FAB_PORT_##name,
+	FAB_PORT_COUNTERS(FAB_PORT_COUNTER)
+#undef FAB_PORT_COUNTER
+		FAB_NPORT_COUNTERS
+};
+
+/* Since the driver was loaded, by whichever programs. */
+struct fab_port {
+	char device[64];
+	unsigned int port; /* from 1 */
+	unsigned int has; /* 1 << kind: the device counts it */
+	uint64_t count[FAB_NPORT_COUNTERS];
+};
+typedef void (*fab_port_fn)(const struct fab_port *port, void *arg);
+/* Call @fn for each port of the devices that the domain has used; of providers
+ * without devices there are none. The kernel may ask firmware. Context: any
+ * thread but those that move data. */
+void fab_for_each_port(struct fab_domain *dom, fab_port_fn fn, void *arg);
+
 /* ---- Poller ---------------------------------------------------------- */
 
 /* Returns 0, -ENOMEM, or why there is no descriptor (-EMFILE, ...). */
@@ -502,6 +532,8 @@ struct fab_ops {
 	 * without memory. */
 	void (*srq_stats)(struct fab_domain *, struct fab_srq_stats *);
 	bool (*owns)(const struct sockaddr *); /* NULL: any */
+	void (*for_each_port)(struct fab_domain *, fab_port_fn,
+			      void *); /* NULL: there are none */
 	int (*poller_create)(struct fab_domain *, struct fab_poller **);
 	void (*poller_destroy)(struct fab_poller *);
 	int (*poller_run)(struct fab_poller *, int timeout_ms);

@@ -192,6 +192,8 @@ unsigned int rt_instance_shutdown(struct rt_instance *inst, unsigned int ms,
 struct fab_pool *rt_instance_pool(struct rt_instance *inst);
 /* Set @out to the statistics of shared Receives, or to zeros. Context: any thread. */
 void rt_share_stats(struct rt_instance *inst, struct fab_srq_stats *out);
+/* fab_for_each_port() of the instance's domain. */
+void rt_for_each_port(struct rt_instance *inst, fab_port_fn fn, void *arg);
 const struct rt_config *rt_instance_config(const struct rt_instance *inst);
 unsigned int rt_instance_pollers(const struct rt_instance *inst);
 /* Returns true if connections run within rt_run() alone (rt_params.foreign_threads). */

@@ -96,6 +96,12 @@ void fab_srq_stats(struct fab_domain *dom, struct fab_srq_stats *out)
 		dom->ops->srq_stats(dom, out);
 }
 
+void fab_for_each_port(struct fab_domain *dom, fab_port_fn fn, void *arg)
+{
+	if (dom->ops->for_each_port)
+		dom->ops->for_each_port(dom, fn, arg);
+}
+
 /* ---- Poller ---------------------------------------------------------- */
 
 int fab_poller_create(struct fab_domain *dom, struct fab_poller **p)

@@ -166,14 +166,15 @@ static void put_classes(FILE *f, const struct rt_classes *classes)
 	putc('}', f);
 }
 
-struct put_conns {
+/* The elements of an array. */
+struct put_array {
 	FILE *f;
 	const char *comma;
 };
 
 static void put_conn(const struct rt_conn_info *i, void *arg)
 {
-	struct put_conns *pc = arg;
+	struct put_array *pc = arg;
 	FILE *f = pc->f;
 	char local[64];
 
@@ -215,6 +216,30 @@ static void put_conn(const struct rt_conn_info *i, void *arg)
 	putc('}', f);
 }
 
+static void put_port(const struct fab_port *p, void *arg)
+{
+	static const char *const name[FAB_NPORT_COUNTERS] = {
+#define NAME(kind, help) #kind,
+		FAB_PORT_COUNTERS(NAME)
+#undef NAME
+	};
+	struct put_array *pc = arg;
+	const char *comma = "";
+
+	fprintf(pc->f, "%s\n  {\"device\": ", pc->comma);
+	pc->comma = ",";
+	put_string(pc->f, p->device);
+	fprintf(pc->f, ", \"port\": %u, \"counters\": {", p->port);
+	for (unsigned int i = 0; i < FAB_NPORT_COUNTERS; i++) {
+		if (!(p->has >> i & 1))
+			continue;
+		fprintf(pc->f, "%s\"%s\": %" PRIu64, comma, name[i],
+			p->count[i]);
+		comma = ", ";
+	}
+	fputs("}}", pc->f);
+}
+
 static void put_listeners(FILE *f, const struct stats_source *src,
 			  bool only_down)
 {
@@ -231,7 +256,8 @@ static void put_listeners(FILE *f, const struct stats_source *src,
 
 void stats_json(FILE *f, const struct stats_source *src)
 {
-	struct put_conns pc = { .f = f, .comma = "" };
+	struct put_array pc = { .f = f, .comma = "" };
+	struct put_array ports = { .f = f, .comma = "" };
 	struct fab_pool_stats pool;
 	struct fab_srq_stats shared;
 	struct rt_totals total;
@@ -275,9 +301,11 @@ void stats_json(FILE *f, const struct stats_source *src)
 	fprintf(f,
 		",\n \"shared_receives\": {\"queues\": %u, \"connections\": %u, "
 		"\"promised\": %" PRIu64 ", \"posted\": %" PRIu64
-		", \"low\": %" PRIu64 "},\n \"connections\": [",
+		", \"low\": %" PRIu64 "},\n \"ports\": [",
 		shared.queues, shared.connections, shared.promised,
 		shared.posted, shared.low);
+	rt_for_each_port(src->inst, put_port, &ports);
+	fputs("],\n \"connections\": [", f);
 	rt_for_each_conn(src->inst, put_conn, &pc);
 	fputs("]}\n", f);
 }

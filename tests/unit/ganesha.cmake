@@ -107,6 +107,10 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 	rpcrdma_unit(ganesha-listeners ganesha_listeners.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/serve/listeners.c
 		LIBS rpcrdma_ntirpc rpcrdma_base)
+	rpcrdma_unit(ganesha-port-watch ganesha_port_watch.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/serve/port_watch.c
+		LIBS rpcrdma_ntirpc rpcrdma_base)
+	rpcrdma_one_thread(unit-ganesha-port-watch)
 	rpcrdma_unit(ganesha-trim ganesha_trim.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/hook/trim.c LIBS rpcrdma_base)
 	target_link_options(unit-ganesha-trim PRIVATE -Wl,--wrap=sleep

@@ -22,6 +22,9 @@ endforeach()
 
 # It takes devices away: without what the guest's script names, it skips.
 if(TARGET rpcrdma_verbs)
+	rpcrdma_unit(verbs-ports verbs_ports.c LIBS rpcrdma_fabric
+		rpcrdma_verbs)
+	rpcrdma_one_thread(unit-verbs-ports)
 	rpcrdma_unit(verbs-events verbs_events.c verbs_abrupt.c
 		verbs_half_open.c verbs_peer.c
 		LIBS rpcrdma_fabric rpcrdma_verbs PkgConfig::RDMACM)

@@ -11,6 +11,7 @@
 
 #include "base/memlock.h"
 #include "device.h"
+#include "port_counters.h"
 #include "srq.h"
 #include "vb.h"
 #include "window.h"
@@ -108,6 +109,7 @@ const struct fab_ops fab_verbs_ops = {
 	.domain_close = vb_domain_close,
 	.srq_stats = vb_srq_stats,
 	.owns = vb_owns,
+	.for_each_port = vb_for_each_port,
 	.poller_create = vb_poller_create,
 	.poller_destroy = vb_poller_destroy,
 	.poller_run = vb_poller_run,

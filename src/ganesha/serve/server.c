@@ -82,6 +82,7 @@ bool gr_server_start(struct gr_server *s, SVCXPRT *parent)
 	keep_to_bind_addr(s);
 	memset(&s->source, 0, sizeof(s->source));
 	memset(&s->rpcbind, 0, sizeof(s->rpcbind));
+	memset(&s->ports, 0, sizeof(s->ports));
 	gr_hosts_init(&s->hosts, gr_server_resume);
 	/* Without a secret, the checksum of a Call can be predicted, which does little harm. */
 	if (getrandom(&s->secret, sizeof(s->secret), 0) < 0)

@@ -16,6 +16,7 @@
 #include "ganesha/config/config.h"
 #include "ganesha/serve/control.h"
 #include "ganesha/serve/host.h"
+#include "ganesha/serve/port_watch.h"
 #include "ganesha/serve/resource.h"
 #include "ganesha/serve/rpcbind.h"
 #include "ganesha/serve/workers.h"
@@ -46,6 +47,7 @@ struct gr_server {
 	struct stats_socket *stats;
 	struct stats_source source;
 	struct rt_listener *listener[STATS_MAX_LISTENERS]; /* as in source */
+	struct gr_port_watch ports; /* control thread */
 	bool lacks_device; /* Provider = auto found none */
 	atomic_bool device_came; /* there is one now */
 	/* Called by the control thread when source.down or device_came has changed. */

@@ -110,10 +110,11 @@ static struct gr_flow *flow_of(struct svc_req *req, size_t *cost)
 }
 
 /* Context: control thread, until it drains. */
-static void check_listeners(void *arg)
+static void check_devices(void *arg)
 {
 	struct gr_server *s = arg;
 
+	gr_port_watch_look(&s->ports, s->gsh, s->inst, base_now_ms());
 	if (gr_listeners_check(s->gsh, &s->source, s->listener))
 		s->state_changed();
 }
@@ -167,7 +168,7 @@ int gr_server_begin(struct gr_server *s, char *fault)
 			auth_text[s->cfg.auth]);
 	if (!strcmp(s->provider, "verbs")) {
 		(void)gr_listeners_check(s->gsh, &s->source, s->listener);
-		gr_control_every(&s->control, GR_LISTENERS_MS, check_listeners,
+		gr_control_every(&s->control, GR_LISTENERS_MS, check_devices,
 				 s);
 	} else if (s->lacks_device) {
 		gr_control_every(&s->control, GR_DEVICE_MS, look_for_device, s);

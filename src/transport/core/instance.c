@@ -144,6 +144,11 @@ void rt_share_stats(struct rt_instance *inst, struct fab_srq_stats *out)
 	fab_srq_stats(inst->dom, out);
 }
 
+void rt_for_each_port(struct rt_instance *inst, fab_port_fn fn, void *arg)
+{
+	fab_for_each_port(inst->dom, fn, arg);
+}
+
 bool rt_instance_held(const struct rt_instance *inst)
 {
 	return atomic_load(&inst->refs) > 1;
