@@ -67,6 +67,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/socket.h>
 
 #include "base/log.h"
@@ -210,6 +211,25 @@ typedef void (*fab_port_fn)(const struct fab_port *port, void *arg);
  * without devices there are none. The kernel may ask firmware. Context: any
  * thread but those that move data. */
 void fab_for_each_port(struct fab_domain *dom, fab_port_fn fn, void *arg);
+
+/* What to print of devices. */
+struct fab_report {
+	bool brief; /* lines that begin with "# ", and nothing of the host */
+	size_t conn_memory; /* octets that one connection receives in */
+	/* Only devices that have one of these addresses, of which a wildcard
+	 * means all; with 0 all devices. */
+	unsigned int naddrs;
+	const struct sockaddr_storage *addr;
+};
+/*
+ * Print a report of the provider's devices: what they are and can do, what
+ * follows for connections, and what to look after. It has addresses of this host
+ * and no secrets. Returns how many devices it has, or -EOPNOTSUPP if the
+ * provider has none. Opens devices. Context: any thread whose credentials do not
+ * change.
+ */
+int fab_report(const struct fab_ops *ops, FILE *out,
+	       const struct fab_report *how);
 
 /* ---- Poller ---------------------------------------------------------- */
 
@@ -534,6 +554,7 @@ struct fab_ops {
 	bool (*owns)(const struct sockaddr *); /* NULL: any */
 	void (*for_each_port)(struct fab_domain *, fab_port_fn,
 			      void *); /* NULL: there are none */
+	int (*report)(FILE *, const struct fab_report *); /* NULL: no devices */
 	int (*poller_create)(struct fab_domain *, struct fab_poller **);
 	void (*poller_destroy)(struct fab_poller *);
 	int (*poller_run)(struct fab_poller *, int timeout_ms);

@@ -102,6 +102,12 @@ void fab_for_each_port(struct fab_domain *dom, fab_port_fn fn, void *arg)
 		dom->ops->for_each_port(dom, fn, arg);
 }
 
+int fab_report(const struct fab_ops *ops, FILE *out,
+	       const struct fab_report *how)
+{
+	return ops->report ? ops->report(out, how) : -EOPNOTSUPP;
+}
+
 /* ---- Poller ---------------------------------------------------------- */
 
 int fab_poller_create(struct fab_domain *dom, struct fab_poller **p)

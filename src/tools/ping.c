@@ -459,6 +459,16 @@ static void ping_teardown(struct ping *p)
 	free(p->rq);
 }
 
+static int report_devices(const struct ping_options *o)
+{
+	struct fab_report how = {
+		.conn_memory = rt_config_receives(&o->rdma.config, false),
+	};
+	int n = fab_report(fab_provider(o->rdma.provider), stdout, &how);
+
+	return n > 0 ? EXIT_ALL : EXIT_NO_DEVICE;
+}
+
 int main(int argc, char **argv)
 {
 	struct sigaction sa = { .sa_handler = on_signal };
@@ -470,6 +480,8 @@ int main(int argc, char **argv)
 		return EXIT_SOME;
 	status = ping_options(&p->o, argc, argv);
 	p->o.rdma.config.request_user_size = sizeof(struct slot);
+	if (status < 0 && p->o.report)
+		status = report_devices(&p->o);
 	if (status >= 0)
 		goto out;
 	sigaction(SIGINT, &sa, NULL);

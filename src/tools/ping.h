@@ -15,6 +15,7 @@ enum {
 	EXIT_SOME = 1, /* some were not */
 	EXIT_USAGE = 2,
 	EXIT_NO_CONN = 3, /* no connection */
+	EXIT_NO_DEVICE = 4, /* --report: no RDMA device can be used */
 };
 
 struct ping_options {
@@ -23,7 +24,7 @@ struct ping_options {
 	uint64_t count; /* 0: until a signal */
 	uint64_t interval_ms, timeout_ms;
 	unsigned int depth;
-	bool version_given, flood, json, quiet, verbose;
+	bool version_given, flood, json, quiet, verbose, report;
 };
 
 /* ping_options.c. Returns a negative number, or the exit status. */

@@ -7,6 +7,7 @@
 
 static const char usage[] =
 	"usage: rpcrdma-ping [OPTION...] ADDR[:PORT]\n"
+	"       rpcrdma-ping --provider verbs --report\n"
 	"Send NULL Calls over RPC-over-RDMA and report how long they take.\n"
 	"\n"
 	"  --server ADDR[:PORT]  the same as the argument (port 20049)\n"
@@ -34,11 +35,14 @@ static const char usage[] =
 	"  --principal NAME      ... which of the keys (the first)\n"
 	"  --server-principal NAME  ... the server's (nfs@ its name)\n"
 	"  --host-auth-timeout SECONDS  ... how long it may take (30)\n"
+	"  --report              with --provider verbs: print what is known of the RDMA\n"
+	"                        devices of this host; no server is called\n"
 	"  --json                one JSON object instead of text\n"
 	"  --quiet, --verbose    the summary only; also what happens on the connection\n"
 	"  --help\n"
 	"\n"
-	"Exit status: 0 all answered, 1 some not, 2 usage, 3 no connection.\n";
+	"Exit status: 0 all answered, 1 some not, 2 usage, 3 no connection, 4 no RDMA\n"
+	"device (--report).\n";
 
 enum opt {
 	OPT_PROGRAM = 256,
@@ -49,6 +53,7 @@ enum opt {
 	OPT_TIMEOUT,
 	OPT_FLOOD,
 	OPT_DEPTH,
+	OPT_REPORT,
 	OPT_JSON,
 	OPT_QUIET,
 	OPT_VERBOSE,
@@ -65,6 +70,7 @@ static const struct option options[] = {
 	{ "timeout", required_argument, NULL, OPT_TIMEOUT },
 	{ "flood", no_argument, NULL, OPT_FLOOD },
 	{ "depth", required_argument, NULL, OPT_DEPTH },
+	{ "report", no_argument, NULL, OPT_REPORT },
 	{ "json", no_argument, NULL, OPT_JSON },
 	{ "quiet", no_argument, NULL, OPT_QUIET },
 	{ "verbose", no_argument, NULL, OPT_VERBOSE },
@@ -98,6 +104,9 @@ static const char *set_option(struct ping_options *o, int opt,
 		return NULL;
 	case OPT_DEPTH:
 		return arg_number32(optarg, 1, 4096, &o->depth, err);
+	case OPT_REPORT:
+		o->report = true;
+		return NULL;
 	case OPT_JSON:
 		o->json = true;
 		return NULL;
@@ -152,7 +161,9 @@ int ping_options(struct ping_options *o, int argc, char **argv)
 		;
 	else if (optind < argc)
 		bad = "takes one server, see --help";
-	else if (!o->rdma.server.n)
+	else if (o->report && strcmp(o->rdma.provider, "verbs"))
+		bad = "--report is for --provider verbs";
+	else if (!o->rdma.server.n && !o->report)
 		bad = "ADDR[:PORT] of the server is needed";
 	else if (o->depth && !o->flood)
 		bad = "--depth is for --flood";

@@ -120,6 +120,7 @@ all() {
 			--addr fd09::1 $brief
 		;;
 	esac
+	reports
 	if [ "$kind" = rxe ]; then
 		run verbs-rxe-faults "$unit/unit-verbs-faults"
 		run verbs-rxe-faults-shared "$unit/unit-verbs-faults" --shared $faults_shared
@@ -128,10 +129,98 @@ all() {
 		server
 		host_auth
 		watched_server
+		lossy
 		reach
 	fi
 	events
 }
+# What rpcrdma-ping reports of devices, each time the same but for counters.
+report() { # FILE
+	"$build/bin/rpcrdma-ping" --provider verbs --report >"$1" 2>"$1.err"
+}
+reports() {
+	local file=$WORK/report name
+	check "verbs-$kind-report" report "$file"
+	check "verbs-$kind-report-silent" test ! -s "$file.err"
+	for name in $(devices); do
+		check "verbs-$kind-report-$name" grep -qx "device $name" "$file"
+	done
+	check "verbs-$kind-report-library" \
+		grep -q '^rdma-core: libibverbs.so.[0-9.]*, librdmacm.so.[0-9.]*$' "$file"
+	check "verbs-$kind-report-address" \
+		grep -q '^    address: 10.9.0.1, interface d0 with MTU 9000$' "$file"
+	check "verbs-$kind-report-provider" grep -q "^  library: lib$kind-" "$file"
+	check "verbs-$kind-report-inline" \
+		grep -q '^  inline: [0-9]* of the 220 octets' "$file"
+	check "verbs-$kind-report-qps" \
+		grep -qE '^    connections, by queue pairs: [1-9][0-9]+$' "$file"
+	case $kind in
+	rxe)
+		check verbs-rxe-report-type grep -q '^  transport: RoCE' "$file"
+		check verbs-rxe-report-gid \
+			grep -q '^    GID [0-9]*: .*0a09:0001, RoCE v2, interface d0$' "$file"
+		check verbs-rxe-report-windows grep -q \
+			'^    memory windows: off: the driver has some of type 2, but' "$file"
+		check verbs-rxe-report-counters \
+			grep -q '^    counters: retransmitted [0-9]' "$file"
+		;;
+	siw)
+		check verbs-siw-report-type grep -q '^  transport: iWARP' "$file"
+		check verbs-siw-report-windows \
+			grep -q '^    memory windows: off: the device has none$' "$file"
+		check verbs-siw-report-rights grep -q \
+			'^  warning: its driver does not check the right to remote reading' "$file"
+		;;
+	esac
+	ip link set o0 down
+	report "$file.down"
+	check "verbs-$kind-report-down" grep -q '^  warning: port 1 is DOWN' "$file.down"
+	ip link set o0 up
+	await 20 bash -c "rdma link show ${kind}2/1 | grep -q ACTIVE"
+	report "$file.again"
+	check "verbs-$kind-report-again" \
+		cmp <(grep -v counters: "$file") <(grep -v counters: "$file.again")
+}
+
+# A network that loses packets: the device's counters climb, and the log has a line.
+lossy_clients() { # one after the other, as connections may end
+	local one
+	trap 'kill "$one"; exit' TERM
+	while :; do
+		"${ping[@]}" --quiet --server "10.9.1.1:$RDMA_PORT" --count 0 \
+			--flood --depth 16 &
+		one=$!
+		wait "$one"
+	done
+}
+lossy() {
+	local clients
+	rm -rf "$WORK/server"
+	if ! start_ganesha "$WORK/server" "$WORK/data" 'Provider = verbs;' \
+		'Bind_Addr = 10.9.1.1;'; then
+		not_ok verbs-lossy "$(tail -n 3 "$GANESHA_LOG" | tr '\n' ' ')"
+		return
+	fi
+	check verbs-lossy-first answers_at 10.9.1.1
+	check verbs-lossy-ports read_stats '[p["device"] for p in ports] == ["rxe0"]' \
+		'ports[0]["port"] == 1' 'ports[0]["counters"]["out_of_sequence"] >= 0'
+	tc qdisc replace dev d1 root netem loss 5%
+	lossy_clients >/dev/null 2>&1 &
+	clients=$!
+	CLEANUP_PIDS+=("$clients")
+	check verbs-lossy-logged await 150 grep -qE \
+		'rpcrdma: RDMA device rxe0, port 1: in [0-9]+ s [0-9]+ packets were sent again, .*: the network loses or reorders packets' \
+		"$GANESHA_LOG"
+	kill "$clients"
+	wait "$clients"
+	tc qdisc delete dev d1 root
+	check verbs-lossy-counted read_stats \
+		'ports[0]["counters"]["out_of_sequence"] >= 10'
+	check verbs-lossy-shown known '^  rxe0, 1  ' \
+		"$build/bin/rpcrdma-stat" --socket "$GANESHA_STATS"
+	check verbs-lossy-stop stop_ganesha
+}
+
 # What is left over of a device and a connection.
 sanitized() {
 	local program=${RPCRDMA_ASAN:-}/tests/unit/provider_test
@@ -325,12 +414,24 @@ says() { # STATUS TEXT LINE...: status, and the line, or no line for ""
 	[ "$status" = "$1" ] &&
 		if [ -n "$2" ]; then grep -q "$2" "$WORK/checked"; else ! grep -q 'rpcrdma: [^v]' "$WORK/checked"; fi
 }
+shows() { # TEXT LINE...: on standard output
+	printf '%s\n' 'RDMA {' "${@:2}" '}' >"$WORK/check.conf"
+	"$GANESHA_BIN" --check-config "$WORK/check.conf" >"$WORK/shown" 2>&1
+	cat "$WORK/shown"
+	grep -q "$1" "$WORK/shown"
+}
 checks() {
 	check verbs-check says 0 '' 'Provider = verbs;' 'Bind_Addr = 10.9.0.1;'
 	check verbs-check-any says 0 '' 'Provider = verbs;'
 	check verbs-check-auto says 0 '' 'Bind_Addr = 10.9.0.1;'
 	check verbs-check-mixed says 0 'iwarp serves both' \
 		'Bind_Addr = 10.9.0.1, 127.0.0.1;'
+	check verbs-check-device shows '^# Device rxe0: RoCE, .*; port 1 ACTIVE, MTU 4096' \
+		'Provider = verbs;' 'Bind_Addr = 10.9.0.1;'
+	check verbs-check-device-alone test "$(grep -c '^# Device' "$WORK/shown")" = 1
+	check verbs-check-device-all shows '^# Device rxe2: ' 'Bind_Addr = 0.0.0.0;'
+	check verbs-check-device-iwarp shows '^RDMA {' 'Provider = iwarp;'
+	check verbs-check-device-none test "$(grep -c '^# Device' "$WORK/shown")" = 0
 	check verbs-check-foreign says 1 \
 		'^rpcrdma: cannot listen on 198.51.100.7:20049: no RDMA device has this address' \
 		'Provider = verbs;' 'Bind_Addr = 198.51.100.7, 10.9.0.1;'
@@ -546,6 +647,12 @@ others_back() {
 			rdma link add "$name" type "$kind" netdev "$dev"
 	done <<<"$there"
 }
+reports_none() {
+	local status=0
+	report "$WORK/none" || status=$?
+	grep -q '^devices: 0$' "$WORK/none" && grep -q modprobe "$WORK/none" &&
+		[ "$status" = 4 ]
+}
 reach() {
 	local any one two # with the port that each server takes
 	local want='no RDMA device has an active port' there name dev
@@ -561,6 +668,7 @@ reach() {
 	ip link delete d9
 	check verbs-reach-opened looks_again
 	all_go verbs-reach-goes
+	check verbs-reach-report reports_none
 	check verbs-reach-told told \
 		"RDMA cannot be reached on $any, provider verbs: $want$"
 	check verbs-reach-logged logs_line \

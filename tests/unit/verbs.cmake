@@ -24,7 +24,9 @@ endforeach()
 if(TARGET rpcrdma_verbs)
 	rpcrdma_unit(verbs-ports verbs_ports.c LIBS rpcrdma_fabric
 		rpcrdma_verbs)
-	rpcrdma_one_thread(unit-verbs-ports)
+	rpcrdma_unit(verbs-report verbs_report.c LIBS rpcrdma_fabric
+		rpcrdma_verbs PkgConfig::RDMACM)
+	rpcrdma_one_thread(unit-verbs-ports unit-verbs-report)
 	rpcrdma_unit(verbs-events verbs_events.c verbs_abrupt.c
 		verbs_half_open.c verbs_peer.c
 		LIBS rpcrdma_fabric rpcrdma_verbs PkgConfig::RDMACM)

@@ -12,6 +12,7 @@
 #include "base/memlock.h"
 #include "device.h"
 #include "port_counters.h"
+#include "report.h"
 #include "srq.h"
 #include "vb.h"
 #include "window.h"
@@ -110,6 +111,7 @@ const struct fab_ops fab_verbs_ops = {
 	.srq_stats = vb_srq_stats,
 	.owns = vb_owns,
 	.for_each_port = vb_for_each_port,
+	.report = vb_report,
 	.poller_create = vb_poller_create,
 	.poller_destroy = vb_poller_destroy,
 	.poller_run = vb_poller_run,

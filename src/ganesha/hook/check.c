@@ -111,6 +111,19 @@ static void check_addresses(struct check *c, struct gr_server *s)
 		(void)gr_listeners_check(c->gsh, &s->source, s->listener);
 }
 
+/* Print what is known of the devices that have the addresses. */
+static void print_devices(struct check *c)
+{
+	struct gr_addrs at;
+	struct fab_report how = { .brief = true,
+				  .conn_memory = gr_config_receives(c->cfg),
+				  .addr = at.addr };
+
+	gr_listen_addresses(c->cfg, c->tcp, &at);
+	how.naddrs = at.n;
+	(void)fab_report(fab_provider("verbs"), c->out, &how);
+}
+
 static void check_start(struct check *c)
 {
 	struct gr_server s = { .gsh = c->gsh, .cfg = *c->cfg, .tcp = *c->tcp };
@@ -125,6 +138,9 @@ static void check_start(struct check *c)
 		print_fault(c, fault, err);
 	else
 		check_addresses(c, &s);
+	/* After -EOPNOTSUPP it says what the devices lack. */
+	if (!strcmp(s.provider, "verbs") && fab_provider("verbs"))
+		print_devices(c);
 	if (s.inst && !rt_instance_shutdown(s.inst, 1000, true))
 		rt_instance_destroy(s.inst);
 	auth_gss_destroy(s.auth);
