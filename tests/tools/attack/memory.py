@@ -15,6 +15,7 @@ busy all at once, no more than KEPT for each may be left when they are at rest. 
 malloc must have few arenas, as the server sees two processors.
 """
 
+import os
 import resource
 import select
 import sys
@@ -150,6 +151,18 @@ def look():
     end(hold)
 
 
+def processor(seconds):
+    """The share of a processor that the server takes, in percent."""
+    def taken():
+        with open("/proc/%d/stat" % PID, encoding="ascii") as f:
+            words = f.read().rpartition(")")[2].split()
+        return int(words[11]) + int(words[12])
+
+    before = taken()
+    time.sleep(seconds)
+    return 100 * (taken() - before) / os.sysconf("SC_CLK_TCK") / seconds
+
+
 def main():
     if sys.argv[5] == "check":
         look()
@@ -183,9 +196,12 @@ def main():
     hold = connect(most)
     row("a connection, idle (of %d)" % most, base, figures(), most)
     row("server with these", None, figures())
+    time.sleep(10)
+    idle = processor(30)
     end(hold)
     time.sleep(6)
     row("server, after these have ended", None, figures())
+    print("\n%d idle connections take %.1f %% of a processor." % (most, idle))
 
 
 main()
