@@ -33,6 +33,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/timerfd.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
@@ -58,6 +59,7 @@
 	X(file_calls)                                      \
 	X(file_octets)                                     \
 	X(naps)                                            \
+	X(timers) /* set or cancelled */                   \
 	X(maps) /* mmap, munmap, madvise, by name */       \
 	X(allocations)                                     \
 	X(allocated_octets)                                \
@@ -273,6 +275,14 @@ EXPORT int clock_nanosleep(clockid_t clock, int flags,
 	NEXT(clock_nanosleep);
 	add(naps, 1);
 	return real(clock, flags, want, left);
+}
+
+EXPORT int timerfd_settime(int fd, int flags, const struct itimerspec *in,
+			   struct itimerspec *old)
+{
+	NEXT(timerfd_settime);
+	add(timers, 1);
+	return real(fd, flags, in, old);
 }
 
 EXPORT void *mmap(void *at, size_t len, int prot, int flags, int fd, off_t off)

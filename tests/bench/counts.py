@@ -6,7 +6,8 @@ See tests/bench/counts, which starts this. The limits are lines of
 
     ROW WHO COUNT LIMIT
 
-with ROW a test of rpcrdma-bench, WHO server or client; "#" begins a comment.
+with ROW a test of rpcrdma-bench, and "@N" for N Calls a second; WHO server or client;
+"#" begins a comment.
 """
 
 import argparse
@@ -19,6 +20,7 @@ import sys
 FACTOR = 3  # the longer run has so many times the Calls
 TITLES = {"null": "NULL", "read4k": "READ 4 KiB", "write4k": "WRITE 4 KiB",
           "readseq": "READ 1 MiB", "writeseq": "WRITE 1 MiB"}
+SECONDS = 0.5  # for the shorter run of a row with a rate
 
 
 def arguments():
@@ -70,10 +72,12 @@ class Counter:
         """What that took of (server, client), with all that is before and
         after the Calls."""
         o = self.o
+        test, _, rate = row.partition("@")
+        more += ("--rate", rate) if rate else ()
         before = read(o.counts, o.pid)
         before["sleeps"] = sleeps(o.pid)
         env = dict(os.environ, LD_PRELOAD=o.preload)
-        p = subprocess.Popen(o.bench + ["--tests", row, "--calls", str(calls)] +
+        p = subprocess.Popen(o.bench + ["--tests", test, "--calls", str(calls)] +
                              list(more), env=env, stdout=subprocess.DEVNULL)
         _, status, usage = os.wait4(p.pid, 0)
         p.returncode = status
@@ -90,14 +94,16 @@ class Counter:
         """The least of each count for a Call, as {(who, count): value}."""
         o = self.o
         best = {}
-        self.run(row, 50)  # so that the file is there, and memory
+        test, _, rate = row.partition("@")
+        calls = int(int(rate) * SECONDS) if rate else o.calls
+        self.run(test, 50)  # so that the file is there, and memory
         for _ in range(o.rounds):
-            less = self.run(row, o.calls, "--no-fill")
-            more = self.run(row, o.calls * FACTOR, "--no-fill")
+            less = self.run(row, calls, "--no-fill")
+            more = self.run(row, calls * FACTOR, "--no-fill")
             for who in less:
                 d = difference(more[who], less[who])
                 for name, value in d.items():
-                    value /= o.calls * (FACTOR - 1)
+                    value /= calls * (FACTOR - 1)
                     key = (who, name)
                     best[key] = min(best.get(key, value), value)
         return best
@@ -152,6 +158,11 @@ def show(x):
     return "%.0f" % x if x >= 1000 else "%.2f" % max(x, 0)
 
 
+def title(row):
+    test, _, rate = row.partition("@")
+    return TITLES.get(test, test) + (", %s a second" % rate if rate else "")
+
+
 def main():
     o = arguments()
     limit = limits(o.limits)
@@ -161,7 +172,7 @@ def main():
         got = counter.measure(row)
         if not o.check:
             print("\n%s\n%-18s%12s%10s%12s%10s" % (
-                TITLES.get(row, row), "for a Call", "server", "limit",
+                title(row), "for a Call", "server", "limit",
                 "client", "limit"))
         for name in dict.fromkeys(n for _, n in got):
             line = "%-18s" % name.replace("_", " ")
@@ -172,7 +183,7 @@ def main():
                 bad += over
                 if over and o.check:
                     print("%s, %s: %s %s, the limit is %s" % (
-                        TITLES.get(row, row), who, show(value),
+                        title(row), who, show(value),
                         name.replace("_", " "), show(most)))
                 line += "%12s%10s" % (
                     show(value), ("!" if over else "") + show(most)
@@ -181,7 +192,7 @@ def main():
                                    for w in ("server", "client")):
                 print(line.rstrip())
         if not o.check:
-            found = counter.system_calls(row)
+            found = "@" not in row and counter.system_calls(row)
             if found:
                 print("system calls of the server: " + ", ".join(
                     "%s %.2f" % (k, v) for k, v in found.items() if v >= 0.005))

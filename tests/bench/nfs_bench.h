@@ -55,6 +55,7 @@ struct bench_options {
 	pid_t pid[BENCH_PIDS];
 	double seconds;
 	uint64_t calls; /* so many of each test; 0: for so long */
+	uint64_t rate; /* Calls a second, one at a time; 0: as many as can be */
 	uint32_t block; /* of sequential I/O */
 	uint64_t file_size;
 };
@@ -109,6 +110,7 @@ struct bench {
 	bool random, checking, mixed;
 	uint64_t next; /* block */
 	uint64_t left; /* Calls, with o.calls */
+	uint64_t gap; /* ns between the beginnings of two, with o.rate */
 	uint64_t until; /* ns, no more Calls after; or blocks when checking */
 	unsigned int busy;
 	uint64_t ops, bytes, rnd;

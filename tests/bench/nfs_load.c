@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #define NFS3_PROG 100003
@@ -179,23 +180,16 @@ void bench_done(struct bench *b, struct bench_slot *s, const uint8_t *p,
 	if (s->kind != BENCH_NULL)
 		check_result(b, s, &r, data_len);
 	b->ops++;
-	if (more(b))
+	if (!b->gap && more(b))
 		submit(b, s);
 }
 
 /* ---- Runs --------------------------------------------------------------- */
 
-static int run(struct bench *b, unsigned int depth)
+static void take_replies(struct bench *b)
 {
-	uint64_t seen = 0, since = base_now_ns();
+	uint64_t seen = b->ops, since = base_now_ns();
 
-	b->next = 0;
-	b->ops = 0;
-	b->bytes = 0;
-	b->rnd = 88172645463325252ull;
-	lat_init(&b->lat);
-	for (unsigned int i = 0; i < depth && more(b); i++)
-		submit(b, &b->slots[i]);
 	while (b->busy && !b->error) {
 		int rc = b->carrier->run(b, 1000);
 
@@ -208,6 +202,37 @@ static int run(struct bench *b, unsigned int depth)
 			bench_fail(b, -ETIMEDOUT, "no answer");
 		}
 	}
+}
+
+static void sleep_until(uint64_t ns)
+{
+	const struct timespec at = { .tv_sec = (time_t)(ns / 1000000000),
+				     .tv_nsec = (long)(ns % 1000000000) };
+
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) ==
+	       EINTR)
+		;
+}
+
+static int run(struct bench *b, unsigned int depth)
+{
+	uint64_t due = base_now_ns();
+
+	b->next = 0;
+	b->ops = 0;
+	b->bytes = 0;
+	b->rnd = 88172645463325252ull;
+	lat_init(&b->lat);
+	while (b->gap && more(b)) {
+		sleep_until(due);
+		/* One that is late delays the others, so that no two are together. */
+		due = base_now_ns() + b->gap;
+		submit(b, &b->slots[0]);
+		take_replies(b);
+	}
+	for (unsigned int i = 0; i < depth && more(b); i++)
+		submit(b, &b->slots[i]);
+	take_replies(b);
 	return b->error;
 }
 
@@ -218,6 +243,7 @@ int bench_pass(struct bench *b, enum bench_kind kind, bool check)
 	b->random = false;
 	b->checking = true;
 	b->mixed = false;
+	b->gap = 0;
 	return run(b, b->nslots < 8 ? b->nslots : 8);
 }
 
@@ -283,6 +309,7 @@ int bench_measure(struct bench *b, const struct bench_load *load,
 	b->mixed = load->mixed;
 	b->checking = false;
 	b->left = b->o.calls;
+	b->gap = b->o.rate ? 1000000000 / b->o.rate : 0;
 	client = cpu_of_self();
 	server = cpu_of_servers(b);
 	start = base_now_ns();

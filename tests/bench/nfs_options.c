@@ -27,6 +27,7 @@ static const char usage[] =
 	"  --depth LIST          Calls in flight (1,16,64)\n"
 	"  --seconds S           for each measurement (5)\n"
 	"  --calls N             so many for each, and not for so long\n"
+	"  --rate N              so many a second, one at a time\n"
 	"  --file-size OCTETS    (64M)\n"
 	"  --block OCTETS        of sequential I/O, 4K to 2M (1M)\n"
 	"  --server-pid PID      count its CPU time; may be repeated\n"
@@ -49,6 +50,7 @@ enum opt {
 	OPT_DEPTH,
 	OPT_SECONDS,
 	OPT_CALLS,
+	OPT_RATE,
 	OPT_FILE_SIZE,
 	OPT_BLOCK,
 	OPT_PID,
@@ -76,6 +78,7 @@ static const struct option options[] = {
 	{ "depth", required_argument, NULL, OPT_DEPTH },
 	{ "seconds", required_argument, NULL, OPT_SECONDS },
 	{ "calls", required_argument, NULL, OPT_CALLS },
+	{ "rate", required_argument, NULL, OPT_RATE },
 	{ "file-size", required_argument, NULL, OPT_FILE_SIZE },
 	{ "block", required_argument, NULL, OPT_BLOCK },
 	{ "server-pid", required_argument, NULL, OPT_PID },
@@ -163,6 +166,9 @@ static const char *set_number(struct bench_options *o, int opt,
 		break;
 	case OPT_CALLS:
 		bad = arg_number(optarg, 1, 1u << 30, &o->calls, err);
+		break;
+	case OPT_RATE:
+		bad = arg_number(optarg, 1, 1000000, &o->rate, err);
 		break;
 	case OPT_FILE_SIZE:
 		bad = arg_number(optarg, 65536, 1ull << 40, &o->file_size, err);

@@ -97,7 +97,7 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 		LIBS rpcrdma_ntirpc_streams rpcrdma_base Threads::Threads)
 	target_link_options(unit-ganesha-leader PRIVATE
 		-Wl,--wrap=pthread_join,--wrap=nanosleep,--wrap=pthread_create
-		-Wl,--wrap=sem_clockwait)
+		-Wl,--wrap=sem_clockwait,--wrap=timerfd_settime,--wrap=read)
 	rpcrdma_unit(ganesha-blocking ganesha_blocking.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/serve/blocking.c LIBS test-clock rpcrdma_base)
 	target_link_options(unit-ganesha-blocking PRIVATE -Wl,--wrap=getrusage)

@@ -7,12 +7,16 @@
  * workers as there are processors; those that block, or hang, by any number.
  */
 #include <errno.h>
+#include <sched.h>
 #include <semaphore.h>
+#include <sys/timerfd.h>
 
+#include "base/clock.h"
 #include "ganesha/serve/workers.h"
 #include "unit.h"
 
 #define POLLERS 2
+#define RACES 20000
 
 static struct gr_workers w;
 static struct rt_instance *const inst = (struct rt_instance *)&w;
@@ -109,31 +113,84 @@ int __wrap_pthread_create(pthread_t *t, const pthread_attr_t *attr,
 	return __real_pthread_create(t, attr, fn, arg);
 }
 
-/* The watchdog's ticks. With @holds, each takes no time but for the last before it
- * sleeps: that one lasts until the watchdog has been told of the end. With @races
- * none takes any. */
-static bool holds, races;
-static atomic_uint ticks;
-static sem_t held;
+/* The watchdog. With @unset no timer that is set expires, and it sleeps until let_tick().
+ * With @races its ticks take no time. With @holds it reads its timer only when it has been
+ * told of the end. With @interrupts another Call begins while a timer is cancelled. */
+static bool unset, races, holds, interrupts;
+static atomic_uint sets, cancels, ticks; /* of timers; without a timer */
+static pthread_t interrupter;
+static void *begin_other(void *arg);
+static sem_t asleep; /* it reads the timer */
 int __wrap_nanosleep(const struct timespec *time, struct timespec *left);
 int __real_nanosleep(const struct timespec *time, struct timespec *left);
+int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *in,
+			   struct itimerspec *old);
+int __real_timerfd_settime(int fd, int flags, const struct itimerspec *in,
+			   struct itimerspec *old);
+ssize_t __wrap_read(int fd, void *to, size_t len);
+ssize_t __real_read(int fd, void *to, size_t len);
+
+static const struct itimerspec at_once = { .it_value.tv_nsec = 1 };
+static const struct itimerspec later = { .it_value.tv_nsec = 50000000 };
 
 int __wrap_nanosleep(const struct timespec *time, struct timespec *left)
 {
+	atomic_fetch_add(&ticks, 1);
+	return races ? 0 : __real_nanosleep(time, left);
+}
+
+int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *in,
+			   struct itimerspec *old)
+{
+	const struct timespec while_begun = { .tv_nsec = 5000000 };
+
+	if (fd != w.watchdog.timer || flags || in->it_interval.tv_nsec ||
+	    in->it_value.tv_sec || in->it_value.tv_nsec % 500000)
+		abort();
+	if (!in->it_value.tv_nsec) {
+		atomic_fetch_add(&cancels, 1);
+		if (interrupts) {
+			__real_pthread_create(&interrupter, NULL, begin_other,
+					      NULL);
+			__real_nanosleep(&while_begun, NULL);
+		}
+		return __real_timerfd_settime(fd, flags, in, old);
+	}
+	atomic_fetch_add(&sets, 1);
+	if (unset)
+		return 0;
+	return __real_timerfd_settime(fd, flags,
+				      races	 ? &at_once :
+				      interrupts ? &later :
+						   in,
+				      old);
+}
+
+ssize_t __wrap_read(int fd, void *to, size_t len)
+{
 	const struct timespec while_told = { .tv_nsec = 20000000 };
 
-	unsigned int n = atomic_fetch_add(&ticks, 1) + 1;
+	if (fd != w.watchdog.timer)
+		return __real_read(fd, to, len);
+	sem_post(&asleep);
+	if (holds) {
+		while (!atomic_load(&w.watchdog.stop))
+			__real_nanosleep(&while_told, NULL);
+		__real_nanosleep(&while_told, NULL);
+	}
+	return __real_read(fd, to, len);
+}
 
-	if (races)
-		return 0;
-	if (!holds || n < GR_QUIET_TICKS)
-		return holds ? 0 : __real_nanosleep(time, left);
-	if (n > GR_QUIET_TICKS)
-		abort();
-	sem_post(&held);
-	while (!atomic_load(&w.watchdog.stop))
-		__real_nanosleep(time, left);
-	return __real_nanosleep(&while_told, left);
+static void await_sleep(void)
+{
+	while (sem_wait(&asleep))
+		;
+}
+
+static void let_tick(void)
+{
+	CU_ASSERT_EQUAL(
+		__real_timerfd_settime(w.watchdog.timer, 0, &at_once, NULL), 0);
 }
 
 /* A worker stands by for the next Call. */
@@ -189,6 +246,8 @@ static void prepare(bool by_workers)
 	on_threads = !by_workers;
 	runs = resumed = queue_resumed = joins = ran = 0;
 	slept = 0;
+	sets = cancels = ticks = 0;
+	sem_init(&asleep, 0, 0);
 	for (unsigned int i = 0; i < POLLERS; i++) {
 		wakes[i] = 0;
 		sem_init(&awake[i], 0, 0);
@@ -286,34 +345,28 @@ static void ends_while_looking(void)
  * sleeps. */
 static void ends_while_falling_asleep(void)
 {
-	sem_init(&held, 0, 0);
-	ticks = 0;
 	holds = true;
 	begin(true);
-	while (sem_wait(&held))
-		;
+	await_sleep();
 	lead(stop);
 	end();
 	holds = false;
-	sem_destroy(&held);
 }
 
 /* Without a Call it sleeps, until it is told of the end. */
 static void sleeps(void)
 {
-	const struct timespec a_while = { .tv_nsec = 1000000 };
+	const struct timespec a_while = { .tv_nsec = 20000000 };
 
-	ticks = 0;
-	races = true;
 	begin(true);
-	while (atomic_load(&w.watchdog.awake))
-		__real_nanosleep(&a_while, NULL);
-	for (unsigned int i = 0; i < 20; i++)
-		__real_nanosleep(&a_while, NULL);
-	CU_ASSERT_EQUAL(ticks, GR_QUIET_TICKS);
+	await_sleep();
+	__real_nanosleep(&a_while, NULL);
+	CU_ASSERT_EQUAL(atomic_load(&w.watchdog.state), GR_ASLEEP);
+	CU_ASSERT_EQUAL(ticks, 0);
+	CU_ASSERT_EQUAL(sets, 0);
 	lead(stop);
 	end();
-	races = false;
+	CU_ASSERT_EQUAL(sets, 1);
 }
 
 static void stop_at_second(unsigned int run)
@@ -436,24 +489,24 @@ static void standing_by(void)
 
 /* ---- How many run at once ------------------------------------------------ */
 
-/* The watchdog has looked for the last time; it looks again when it is told to. */
+/* The watchdog sleeps until the end. */
 static void begin_unwatched(unsigned int most)
 {
-	sem_init(&held, 0, 0);
-	ticks = 0;
-	holds = true;
+	unset = true;
 	begin(true);
-	while (sem_wait(&held))
-		;
+	await_sleep();
 	w.max_computing = most;
 }
 
 static void end_unwatched(void)
 {
+	unset = false;
+	/* What this thread has done the watchdog sees after its tick. */
+	pthread_mutex_lock(&w.watchdog.lock);
+	pthread_mutex_unlock(&w.watchdog.lock);
+	let_tick();
 	lead(stop);
 	end();
-	holds = false;
-	sem_destroy(&held);
 }
 
 /* Others, each woken while the last one runs a Call. */
@@ -490,7 +543,7 @@ static void computing(void)
 	CU_ASSERT_EQUAL(most_others, 1);
 	CU_ASSERT_FALSE(atomic_load(&w.backlog));
 	/* The watchdog was told that one waits. */
-	CU_ASSERT_TRUE(atomic_load(&w.watchdog.awake));
+	CU_ASSERT_EQUAL(atomic_load(&w.watchdog.state), GR_ARMED);
 	end_unwatched();
 }
 
@@ -501,6 +554,134 @@ static void blocking(void)
 	run_all();
 	CU_ASSERT_EQUAL(most_others, CALLS - 1);
 	end_unwatched();
+}
+
+/* ---- Calls that a leader runs --------------------------------------------- */
+
+/* A Call that comes alone cancels the timer that it has set. If others came shortly before,
+ * the timer is set once until it expires, and then the watchdog sleeps again. */
+static void short_calls(void)
+{
+	begin_unwatched(2);
+	for (unsigned int i = 1; i < 4; i++) {
+		lead(submit_one);
+		CU_ASSERT_EQUAL(ran, 1);
+		CU_ASSERT_EQUAL(sets, i < 2 ? i : 2);
+		CU_ASSERT_EQUAL(cancels, 1);
+		CU_ASSERT_EQUAL(atomic_load(&w.watchdog.state),
+				i == 1 ? GR_ASLEEP : GR_ARMED);
+		w.watchdog.set_at = base_now_ns() + 1000000000000;
+		atomic_store(&w.stop, false);
+		w.running++;
+		runs = ran = 0;
+	}
+	let_tick();
+	await_sleep();
+	CU_ASSERT_EQUAL(ticks, 0);
+	CU_ASSERT_EQUAL(atomic_load(&w.watchdog.state), GR_ASLEEP);
+	end_unwatched();
+}
+
+/* Another leader's Call. */
+static void *begin_other(void *arg)
+{
+	atomic_store(&w.poller[1].running, 7);
+	gr_watchdog_wake(&w.watchdog);
+	return arg;
+}
+
+static void begin_other_here(void)
+{
+	begin_other(NULL);
+}
+
+/* One Call, and when that has ended the other's leader is replaced. */
+static void submit_beside_other(unsigned int run)
+{
+	if (!run) {
+		submit_one(run);
+		return;
+	}
+	while (atomic_load(&w.poller[1].running) != GR_REPLACED)
+		sched_yield();
+	await_sleep();
+	CU_ASSERT_EQUAL(resumed, POLLERS + 1);
+	stop(run);
+}
+
+/* The timer is needed for another Call that has begun before the end of this one ... */
+static void others_timer(void)
+{
+	begin(true);
+	await_sleep();
+	meanwhile = begin_other_here;
+	lead(submit_beside_other);
+	CU_ASSERT_EQUAL(cancels, 0);
+	CU_ASSERT_EQUAL(sets, 1);
+	end();
+}
+
+/* ... or since. */
+static void others_new_timer(void)
+{
+	begin(true);
+	await_sleep();
+	interrupts = true;
+	lead(submit_beside_other);
+	interrupts = false;
+	CU_ASSERT_EQUAL(__real_pthread_join(interrupter, NULL), 0);
+	CU_ASSERT_EQUAL(cancels, 1);
+	CU_ASSERT_EQUAL(sets, 2);
+	end();
+}
+
+static void await_replacement(void)
+{
+	while (atomic_load(&w.poller[0].running) != GR_REPLACED)
+		sched_yield();
+	/* The timer's, and two more. */
+	CU_ASSERT_EQUAL(sets, 1);
+	CU_ASSERT_EQUAL(ticks, 2);
+}
+
+/* The third tick with the same Call replaces the leader. */
+static void long_call(void)
+{
+	begin(true);
+	await_sleep();
+	meanwhile = await_replacement;
+	lead(submit_one);
+	CU_ASSERT_EQUAL(ran, 1);
+	CU_ASSERT_FALSE(atomic_load(&w.stop));
+	await_sleep();
+	CU_ASSERT_EQUAL(resumed, POLLERS + 1);
+	lead(stop);
+	end();
+}
+
+/* No Call is missed that begins when the watchdog falls asleep. */
+static void misses_none(void)
+{
+	const uint64_t until = base_now_ns() + 30000000000;
+	struct gr_poller *p;
+
+	races = true;
+	begin(true);
+	p = &w.poller[0];
+	for (uint64_t n = 1; n <= RACES; n++) {
+		atomic_store(&p->running, n);
+		gr_watchdog_wake(&w.watchdog);
+		while (atomic_load(&p->running) != GR_REPLACED &&
+		       base_now_ns() < until)
+			;
+		/* Try each moment. */
+		for (unsigned int i = 0; i < n % 400; i++)
+			atomic_load(&p->running);
+	}
+	lead(stop);
+	end();
+	races = false;
+	CU_ASSERT_EQUAL(resumed, POLLERS + RACES);
 }
 
 /* ---- Hosts ---------------------------------------------------------------- */
@@ -624,7 +805,7 @@ static void hang(void)
 		return;
 	CU_ASSERT_EQUAL(w.computing, 1);
 	for (looks = 0; queue_resumed == 1 && looks < 100; looks++)
-		CU_ASSERT_TRUE(gr_workers_tick(&w));
+		gr_workers_tick(&w);
 	CU_ASSERT_EQUAL(w.computing, 0);
 	CU_ASSERT_TRUE(gr_blocking_is(&w.blocking, 0));
 	/* Who is woken runs all the others meanwhile. */
@@ -650,6 +831,34 @@ static void hanging(void)
 	end_unwatched();
 }
 
+static void await_discount(void)
+{
+	meanwhile = NULL;
+	while (!gr_blocking_is(&w.blocking, 0))
+		sched_yield();
+	/* After the timer's, which may see a Call that has just been taken. */
+	CU_ASSERT_TRUE(ticks >= 9);
+	CU_ASSERT_EQUAL(sets, 1);
+}
+
+/* The watchdog looks while Calls wait, though no leader runs one. */
+static void hang_is_seen(void)
+{
+	begin(true);
+	await_sleep();
+	w.max_computing = 1;
+	for (unsigned int i = 0; i < CALLS; i++)
+		gr_workers_enqueue(&w, &calls[i]);
+	meanwhile = await_discount;
+	CU_ASSERT_EQUAL(w.token.rq_resume_cb(&w.token), XPRT_SUSPEND);
+	CU_ASSERT_EQUAL(ran, CALLS);
+	/* Who was woken meanwhile finds nothing. */
+	CU_ASSERT_EQUAL(w.token.rq_resume_cb(&w.token), XPRT_SUSPEND);
+	await_sleep();
+	lead(stop);
+	end();
+}
+
 /* Something is taken between two looks: nothing hangs. */
 static void slow_but_going(void)
 {
@@ -657,11 +866,10 @@ static void slow_but_going(void)
 	for (unsigned int i = 0; i < 10; i++) {
 		atomic_store(&w.backlog, true);
 		atomic_fetch_add(&w.dequeued, i % 3 == 0);
-		CU_ASSERT_TRUE(gr_workers_tick(&w));
+		gr_workers_tick(&w);
 	}
 	CU_ASSERT_EQUAL(w.era, 0);
 	atomic_store(&w.backlog, false);
-	CU_ASSERT_FALSE(gr_workers_tick(&w));
 	end_unwatched();
 }
 
@@ -678,11 +886,17 @@ static const struct unit_test tests[] = {
 	{ "standing by", standing_by },
 	{ "computing", computing },
 	{ "blocking", blocking },
+	{ "short Calls", short_calls },
+	{ "the timer of another's Call", others_timer },
+	{ "a new timer for another's Call", others_new_timer },
+	{ "a long Call", long_call },
+	{ "misses no Call", misses_none },
 	{ "hosts take turns", turns },
 	{ "a host comes back", comes_back },
 	{ "a leader overtakes nobody", no_overtaking },
 	{ "no room", no_room },
 	{ "hanging", hanging },
+	{ "a hang is seen", hang_is_seen },
 	{ "slow but going", slow_but_going },
 	{ NULL, NULL },
 };

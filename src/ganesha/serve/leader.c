@@ -8,20 +8,27 @@
  *
  * A Call that the leader runs itself needs neither a wake-up nor a context switch, but
  * nobody runs the poller meanwhile. So a watchdog looks each TICK_US while leaders run
- * Calls, and sleeps otherwise. If a leader has run one Call for three ticks, the watchdog
- * replaces it: it queues the poller's token, and the former leader finds, after its Call,
- * that it leads no more. So a Call that blocks, on a slow file system or for a lock, delays
- * others by three ticks at most. If that happens again, the kind of Call is slow: for SLOW_MS
- * a leader passes the lead on before it runs one. It does not count if the thread had no
- * processor: then the Call is not to blame, and more runnable threads make it worse.
+ * Calls. If a leader has run one Call for three ticks, the watchdog replaces it: it queues
+ * the poller's token, and the former leader finds, after its Call, that it leads no more. So
+ * a Call that blocks, on a slow file system or for a lock, delays others by three ticks at
+ * most. If that happens again, the kind of Call is slow: for SLOW_MS a leader passes the lead
+ * on before it runs one. It does not count if the thread had no processor: then the Call is
+ * not to blame, and more runnable threads make it worse.
+ *
+ * If a tick finds no Call, the watchdog sleeps, and the next Call arms a timer for the next
+ * tick. Where Calls are rare the leader cancels the timer after the Call: two system calls,
+ * but no wake-up. Otherwise it lets the timer expire: one system call and one wake-up for all
+ * Calls until then.
  *
  * One exchange of `running` decides who has the lead: the leader's, from the number of its
  * Call to 0, or the watchdog's, to GR_REPLACED. A Call that is found while the leader runs
  * one waits in `kept`, and goes to the queue if the leader is replaced.
  *
- * The watchdog is not missed when it falls asleep: the leader writes `running`, whoever
- * leaves a Call in the queue writes `backlog`, and whoever ends the watchdog writes `stop`,
- * each before it reads `awake`. The watchdog writes `awake` and then reads the others.
+ * The watchdog is not missed when it falls asleep, nor when the timer is cancelled: the
+ * leader writes `running`, whoever leaves a Call in the queue writes `backlog`, and whoever
+ * ends the watchdog writes `stop`, each before it reads `state`. Who lets the watchdog sleep
+ * writes `state` and then reads the others. The watchdog's lock, which is taken last, keeps
+ * the timer as `state` says. A timer that expires in vain does no harm.
  */
 #include "ganesha/serve/workers.h"
 
@@ -29,12 +36,15 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 
 #define TICK_US 500
+/* Calls are rare if the timer was last set longer ago. */
+#define RARE_NS (TICK_US * 1250ull)
 #define SLOW_MS 1000
 
 /* The Calls that a leader has found in one rt_run(). It runs the first one itself if there is no
@@ -94,12 +104,65 @@ bool gr_leader_takes(struct svc_req *req)
 
 /* ---- Leading ------------------------------------------------------------ */
 
-void gr_watchdog_wake(struct gr_watchdog *watchdog)
+static bool is_running(struct gr_workers *w)
 {
-	if (atomic_load(&watchdog->awake) ||
-	    atomic_exchange(&watchdog->awake, true))
-		return;
-	sem_post(&watchdog->wake);
+	for (unsigned int i = 0; i < w->npollers; i++) {
+		uint64_t n = atomic_load(&w->poller[i].running);
+
+		if (n && n != GR_REPLACED)
+			return true;
+	}
+	return false;
+}
+
+/* Returns true if a Call runs or waits, or the watchdog shall end. */
+static bool is_needed(struct gr_workers *w)
+{
+	return atomic_load(&w->watchdog.stop) || atomic_load(&w->backlog) ||
+	       is_running(w);
+}
+
+/* 0 cancels the timer. Caller holds the watchdog's lock. */
+static void set_timer(struct gr_watchdog *watchdog, long us)
+{
+	const struct itimerspec ts = { .it_value.tv_nsec = us * 1000 };
+
+	timerfd_settime(watchdog->timer, 0, &ts, NULL);
+}
+
+bool gr_watchdog_wake(struct gr_watchdog *watchdog)
+{
+	bool rare = false;
+	uint64_t now;
+
+	if (atomic_load(&watchdog->state) != GR_ASLEEP)
+		return false;
+	now = base_now_ns();
+	pthread_mutex_lock(&watchdog->lock);
+	if (atomic_load(&watchdog->state) == GR_ASLEEP) {
+		rare = now > watchdog->set_at + RARE_NS;
+		watchdog->set_at = now;
+		set_timer(watchdog, TICK_US);
+		atomic_store(&watchdog->state, GR_ARMED);
+	}
+	pthread_mutex_unlock(&watchdog->lock);
+	return rare;
+}
+
+/* Let the watchdog sleep on, unless it is needed. */
+static void cancel_timer(struct gr_workers *w)
+{
+	struct gr_watchdog *watchdog = &w->watchdog;
+
+	pthread_mutex_lock(&watchdog->lock);
+	if (atomic_load(&watchdog->state) == GR_ARMED) {
+		atomic_store(&watchdog->state, GR_ASLEEP);
+		if (is_needed(w))
+			atomic_store(&watchdog->state, GR_ARMED);
+		else
+			set_timer(watchdog, 0);
+	}
+	pthread_mutex_unlock(&watchdog->lock);
 }
 
 /* Run @req as the leader. Returns true if this worker still leads. */
@@ -107,15 +170,18 @@ static bool run_here(struct leader *l, struct svc_req *req, unsigned int kind)
 {
 	struct gr_poller *p = l->p;
 	struct gr_workers *w = p->w;
-	uint64_t n = atomic_load_explicit(&p->calls, memory_order_relaxed) + 1;
+	uint64_t n = ++p->calls;
+	bool rare, leads;
 
 	l->running = n;
-	atomic_store_explicit(&p->calls, n, memory_order_relaxed);
 	atomic_store_explicit(&p->kind, kind, memory_order_relaxed);
 	atomic_store(&p->running, n);
-	gr_watchdog_wake(&w->watchdog);
+	rare = gr_watchdog_wake(&w->watchdog);
 	gr_workers_run(w, req);
-	return atomic_compare_exchange_strong(&p->running, &n, 0);
+	leads = atomic_compare_exchange_strong(&p->running, &n, 0);
+	if (rare)
+		cancel_timer(w);
+	return leads;
 }
 
 /* Let the watchdog know this thread. */
@@ -288,34 +354,15 @@ static void replace_leader(struct gr_workers *w, struct gr_poller *p,
 	svc_resume(&p->token);
 }
 
-static bool is_running(struct gr_workers *w)
+/* Replace leaders that have run one Call for three ticks. */
+static void check_leaders(struct gr_workers *w)
 {
-	for (unsigned int i = 0; i < w->npollers; i++) {
-		uint64_t n = atomic_load(&w->poller[i].running);
-
-		if (n && n != GR_REPLACED)
-			return true;
-	}
-	return false;
-}
-
-/* Replace leaders that have run one Call for three ticks. Returns true if a Call has been run since
- * the last tick. */
-static bool check_leaders(struct gr_workers *w)
-{
-	bool any = gr_workers_tick(w);
-
 	for (unsigned int i = 0; i < w->npollers; i++) {
 		struct gr_poller *p = &w->poller[i];
 		uint64_t n = atomic_load(&p->running);
-		uint64_t calls =
-			atomic_load_explicit(&p->calls, memory_order_relaxed);
 
-		any |= calls != p->calls_seen;
-		p->calls_seen = calls;
 		if (!n || n == GR_REPLACED)
 			continue;
-		any = true;
 		if (n != p->seen) {
 			p->seen = n;
 			p->ticks = 0;
@@ -324,37 +371,42 @@ static bool check_leaders(struct gr_workers *w)
 		if (++p->ticks >= 3 || gr_workers_stopping(w))
 			replace_leader(w, p, n);
 	}
-	return any;
 }
 
-/* Sleep until a leader runs a Call, or the watchdog is stopped. */
-static void sleep_until_woken(struct gr_workers *w)
+/* Wait for the next tick, and sleep before it until that is needed. */
+static void await_tick(struct gr_workers *w)
 {
+	const struct timespec tick = { .tv_nsec = TICK_US * 1000 };
 	struct gr_watchdog *watchdog = &w->watchdog;
+	uint64_t expired;
+	bool needed;
 
-	atomic_store(&watchdog->awake, false);
-	/* Check for what happened before `awake` was cleared. */
-	if ((atomic_load(&watchdog->stop) || atomic_load(&w->backlog) ||
-	     is_running(w)) &&
-	    !atomic_exchange(&watchdog->awake, true))
+	pthread_mutex_lock(&watchdog->lock);
+	atomic_store(&watchdog->state, GR_ASLEEP);
+	needed = is_needed(w);
+	if (needed)
+		atomic_store(&watchdog->state, GR_TICKING);
+	pthread_mutex_unlock(&watchdog->lock);
+	if (needed) {
+		nanosleep(&tick, NULL);
 		return;
-	while (sem_wait(&watchdog->wake) && errno == EINTR)
+	}
+	while (read(watchdog->timer, &expired, sizeof(expired)) < 0 &&
+	       errno == EINTR)
 		;
+	pthread_mutex_lock(&watchdog->lock);
+	atomic_store(&watchdog->state, GR_TICKING);
+	pthread_mutex_unlock(&watchdog->lock);
 }
 
 static void *watch(void *arg)
 {
-	const struct timespec tick = { .tv_nsec = TICK_US * 1000 };
 	struct gr_workers *w = arg;
-	unsigned int quiet = 0;
 
 	while (!atomic_load(&w->watchdog.stop)) {
-		nanosleep(&tick, NULL);
-		quiet = check_leaders(w) ? 0 : quiet + 1;
-		if (quiet >= GR_QUIET_TICKS) {
-			sleep_until_woken(w);
-			quiet = 0;
-		}
+		await_tick(w);
+		gr_workers_tick(w);
+		check_leaders(w);
 	}
 	return NULL;
 }
@@ -363,13 +415,15 @@ void gr_watchdog_init(struct gr_workers *w)
 {
 	struct gr_watchdog *watchdog = &w->watchdog;
 
-	atomic_init(&watchdog->awake, true);
+	pthread_mutex_init(&watchdog->lock, NULL);
+	atomic_init(&watchdog->state, GR_TICKING);
+	watchdog->set_at = 0;
 	atomic_init(&watchdog->stop, false);
 	for (unsigned int i = 0; i < GR_KINDS; i++) {
 		atomic_init(&watchdog->long_at[i], 0);
 		atomic_init(&watchdog->slow_until[i], 0);
 	}
-	sem_init(&watchdog->wake, 0, 0);
+	watchdog->timer = -1;
 	watchdog->running = false;
 }
 
@@ -378,9 +432,14 @@ int gr_watchdog_start(struct gr_workers *w)
 	struct gr_watchdog *watchdog = &w->watchdog;
 	int err;
 
+	watchdog->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+	if (watchdog->timer < 0)
+		return errno;
 	err = pthread_create(&watchdog->thread, NULL, watch, w);
-	if (err)
+	if (err) {
+		close(watchdog->timer);
 		return err;
+	}
 	pthread_setname_np(watchdog->thread, "rdma-watch");
 	watchdog->running = true;
 	return 0;
@@ -396,4 +455,11 @@ void gr_watchdog_stop(struct gr_workers *w)
 	gr_watchdog_wake(watchdog);
 	pthread_join(watchdog->thread, NULL);
 	watchdog->running = false;
+}
+
+void gr_watchdog_free(struct gr_workers *w)
+{
+	if (w->watchdog.timer >= 0)
+		close(w->watchdog.timer);
+	pthread_mutex_destroy(&w->watchdog.lock);
 }

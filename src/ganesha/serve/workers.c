@@ -11,7 +11,7 @@
  * calls, and with few processors two needless context switches. With leaders, or more than
  * one standby, this does not help (docs/notes/measurements.md).
  *
- * Nothing is called with `lock` held but sem_post().
+ * Nothing is called with `lock` held but sem_post() and gr_watchdog_wake().
  */
 #include "ganesha/serve/workers.h"
 
@@ -241,12 +241,11 @@ static void discount_hung(struct gr_workers *w)
 	wake_one(w);
 }
 
-bool gr_workers_tick(struct gr_workers *w)
+void gr_workers_tick(struct gr_workers *w)
 {
 	unsigned int taken =
 		atomic_load_explicit(&w->dequeued, memory_order_relaxed);
 	bool backlog = atomic_load(&w->backlog);
-	bool any = taken != w->dequeued_seen || backlog;
 
 	w->stalled = backlog && taken == w->dequeued_seen ? w->stalled + 1 : 0;
 	w->dequeued_seen = taken;
@@ -254,7 +253,6 @@ bool gr_workers_tick(struct gr_workers *w)
 		w->stalled = 0;
 		discount_hung(w);
 	}
-	return any;
 }
 
 void gr_workers_drain(struct gr_workers *w)
@@ -450,7 +448,7 @@ void gr_workers_free(struct gr_workers *w)
 {
 	if (!w->poller)
 		return;
-	sem_destroy(&w->watchdog.wake);
+	gr_watchdog_free(w);
 	pthread_cond_destroy(&w->ended);
 	pthread_mutex_destroy(&w->lock);
 	free(w->poller);

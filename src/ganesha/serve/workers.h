@@ -20,7 +20,6 @@
 #define RPCRDMA_GANESHA_WORKERS_H
 
 #include <pthread.h>
-#include <semaphore.h>
 #include <stdatomic.h>
 
 #include "compat/ganesha.h"
@@ -43,11 +42,10 @@ struct gr_poller {
 	_Atomic uint64_t running;
 	atomic_uint kind; /* of that Call */
 	_Atomic(struct svc_req *) kept; /* the next Call, found meanwhile */
-	_Atomic uint64_t calls; /* that its leaders have run */
-	/* Used by the watchdog alone: `running` and `calls` at its last tick; for how many
-	 * ticks `running` has been the same; and the processor time of the thread at the
-	 * first of these, ns. */
-	uint64_t seen, calls_seen;
+	uint64_t calls; /* that its leaders have run */
+	/* Used by the watchdog alone: `running` at its last tick; for how many ticks it has
+	 * been the same; and the processor time of the thread at the first of these, ns. */
+	uint64_t seen;
 	unsigned int ticks;
 	uint64_t cpu;
 	/* The leader's thread, for the watchdog. */
@@ -56,15 +54,22 @@ struct gr_poller {
 };
 
 #define GR_REPLACED UINT64_MAX
-/* The watchdog sleeps after so many ticks without a Call. */
-#define GR_QUIET_TICKS 200
+
+enum gr_watchdog_state {
+	GR_ASLEEP, /* waits for the timer, which is not set */
+	GR_ARMED, /* waits for the timer */
+	GR_TICKING,
+};
 
 /* Replaces a leader that runs a Call for long (leader.c). */
 struct gr_watchdog {
 	pthread_t thread;
 	bool running;
-	atomic_bool awake, stop;
-	sem_t wake;
+	atomic_bool stop;
+	pthread_mutex_t lock; /* of the timer; to write `state` */
+	_Atomic enum gr_watchdog_state state;
+	int timer;
+	uint64_t set_at; /* when the timer was last set, ns */
 	/* For each kind of Call: when one last took long, and until when a leader passes the
 	 * lead on before it runs one, ns. */
 	_Atomic uint64_t long_at[GR_KINDS], slow_until[GR_KINDS];
@@ -143,17 +148,18 @@ bool gr_leader_takes(struct svc_req *req);
 void gr_watchdog_init(struct gr_workers *w);
 int gr_watchdog_start(struct gr_workers *w);
 void gr_watchdog_stop(struct gr_workers *w);
-/* Wake the watchdog if it sleeps. Context: any thread. */
-void gr_watchdog_wake(struct gr_watchdog *watchdog);
+void gr_watchdog_free(struct gr_workers *w);
+/* Arm the timer if the watchdog is asleep. Returns true if it was, and has not been armed for a
+ * while. Context: any thread. */
+bool gr_watchdog_wake(struct gr_watchdog *watchdog);
 
 void gr_workers_enqueue(struct gr_workers *w, struct svc_req *req);
 /* Run a Call that is counted in `outstanding`, and count it no more. */
 void gr_workers_run_outstanding(struct gr_workers *w, struct svc_req *req);
 /* Run queued Calls until the queue is empty. */
 void gr_workers_drain(struct gr_workers *w);
-/* If all counted Calls hang, let others run. Returns true if there were Calls since the last tick.
- * Context: watchdog, at each tick. */
-bool gr_workers_tick(struct gr_workers *w);
+/* If all counted Calls hang, let others run. Context: watchdog, at each tick. */
+void gr_workers_tick(struct gr_workers *w);
 void gr_workers_poller_ended(struct gr_workers *w);
 static inline bool gr_workers_stopping(struct gr_workers *w)
 {
