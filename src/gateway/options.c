@@ -40,6 +40,7 @@ static const char usage[] =
 	"                           general (continued)\n"
 	"  --crc WHEN               iwarp: ask for CRC32c: on, off, or auto (auto: on\n"
 	"                           unless both ends are on this machine)\n"
+	"  --busy-poll US           poll for so long before sleeping, 0 to 1000 (0)\n"
 	"\n"
 	"  --host-auth POLICY       authenticate both hosts with Kerberos before the\n"
 	"                           first Call: none, optional or required (none)\n"

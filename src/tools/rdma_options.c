@@ -46,6 +46,10 @@ bool rdma_options_set(struct rdma_options *o, int opt, const char *value,
 	case RDMA_OPT_CRC:
 		*bad = arg_crc(value, &o->crc, err);
 		break;
+	case RDMA_OPT_BUSY_POLL:
+		*bad = arg_number32(value, 0, RDMA_BUSY_POLL_MAX,
+				    &c->busy_poll_us, err);
+		break;
 	case RDMA_OPT_HOST_AUTH:
 		*bad = hostauth_policy(value, &c->auth, err);
 		break;

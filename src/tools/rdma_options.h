@@ -16,6 +16,7 @@
 #include "rpcrdma/config.h"
 
 #define RDMA_SERVER_PORT 20049
+#define RDMA_BUSY_POLL_MAX 1000 /* us */
 
 /* Their values. Strings are those of the command line. */
 struct rdma_options {
@@ -35,6 +36,7 @@ enum rdma_option {
 	RDMA_OPT_CREDITS,
 	RDMA_OPT_RECV,
 	RDMA_OPT_CRC,
+	RDMA_OPT_BUSY_POLL,
 	RDMA_OPT_HOST_AUTH,
 	RDMA_OPT_KEYTAB,
 	RDMA_OPT_PRINCIPAL,
@@ -55,6 +57,7 @@ enum rdma_option {
 		RDMA_OPTION("credits", RDMA_OPT_CREDITS),                   \
 		RDMA_OPTION("recv-size", RDMA_OPT_RECV),                    \
 		RDMA_OPTION("crc", RDMA_OPT_CRC),                           \
+		RDMA_OPTION("busy-poll", RDMA_OPT_BUSY_POLL),               \
 		RDMA_OPTION("host-auth", RDMA_OPT_HOST_AUTH),               \
 		RDMA_OPTION("keytab", RDMA_OPT_KEYTAB),                     \
 		RDMA_OPTION("principal", RDMA_OPT_PRINCIPAL),               \

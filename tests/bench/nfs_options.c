@@ -36,6 +36,7 @@ static const char usage[] =
 	"  --no-fill             nor write it: it is there already\n"
 	"  --provider NAME --credits N --recv-size OCTETS \n"
 	"  --version-rdma 1|2|any --crc on|off|auto --extensions LIST\n"
+	"  --busy-poll US        poll for so long before sleeping, by TCP, too (0)\n"
 	"  --help\n";
 
 enum opt {
@@ -62,6 +63,7 @@ enum opt {
 	OPT_CREDITS,
 	OPT_RECV,
 	OPT_CRC,
+	OPT_BUSY_POLL,
 	OPT_EXTENSIONS,
 	OPT_HELP,
 };
@@ -90,6 +92,7 @@ static const struct option options[] = {
 	{ "credits", required_argument, NULL, OPT_CREDITS },
 	{ "recv-size", required_argument, NULL, OPT_RECV },
 	{ "crc", required_argument, NULL, OPT_CRC },
+	{ "busy-poll", required_argument, NULL, OPT_BUSY_POLL },
 	{ "extensions", required_argument, NULL, OPT_EXTENSIONS },
 	{ "help", no_argument, NULL, OPT_HELP },
 	{ 0 },
@@ -191,6 +194,11 @@ static const char *set_number(struct bench_options *o, int opt,
 		bad = arg_number(optarg, 1, 16384, &v, err);
 		if (!bad)
 			o->config.credits = (unsigned int)v;
+		break;
+	case OPT_BUSY_POLL:
+		bad = arg_number(optarg, 0, 1000, &v, err);
+		if (!bad)
+			o->config.busy_poll_us = (unsigned int)v;
 		break;
 	case OPT_RECV:
 		bad = arg_number(optarg, 1024, 262144, &v, err);

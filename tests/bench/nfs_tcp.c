@@ -238,6 +238,21 @@ static ssize_t tcp_receive(struct bench *b)
 	return n;
 }
 
+/* poll() for up to --busy-poll microseconds before it may sleep. */
+static int tcp_wait(struct bench *b, struct pollfd *p, int ms)
+{
+	uint64_t busy = (uint64_t)b->o.config.busy_poll_us * 1000;
+	uint64_t start = base_now_ns();
+	int n;
+
+	while (busy && base_now_ns() - start < busy) {
+		n = poll(p, 1, 0);
+		if (n)
+			return n;
+	}
+	return poll(p, 1, ms);
+}
+
 static int tcp_run(struct bench *b, int ms)
 {
 	struct tcp *t = b->priv;
@@ -247,7 +262,7 @@ static int tcp_run(struct bench *b, int ms)
 	ssize_t n;
 	int rc;
 
-	if (poll(&p, 1, ms) < 0)
+	if (tcp_wait(b, &p, ms) < 0)
 		return errno == EINTR ? 0 : -errno;
 	if (p.revents & POLLOUT) {
 		rc = tcp_flush(b);

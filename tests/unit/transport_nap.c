@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * While the parts of a long RDMA Read come, a poller that would spin naps
- * (core/poller_run.c).
+ * A poller spins where that helps, and naps instead while the parts of a long RDMA
+ * Read come (core/poller_run.c).
  *
  * What the server's poller finds is told by the script of a test. Time stands
- * still but for a millisecond at each look in vain, and at each nap.
+ * still but for a millisecond at each look in vain, and at each nap, and for as many as
+ * the script says in hundreds.
  */
 #include "rt_pair.h"
 #include "test_clock.h"
@@ -26,8 +27,10 @@ int __wrap_fab_poller_run(struct fab_poller *poller, int timeout_ms)
 		return __real_fab_poller_run(poller, timeout_ms);
 	looks += !timeout_ms;
 	sleeps += timeout_ms != 0;
-	if (*script > 0)
-		return *script++;
+	if (*script > 0) {
+		test_clock_pass(*script / 100);
+		return *script++ % 100;
+	}
 	script += !*script;
 	test_clock_pass(1);
 	return 0;
@@ -205,10 +208,90 @@ static void two(void)
 	rt_pair_close(&p);
 }
 
+/* Something comes as soon as it sleeps. */
+static void vain_spins(void)
+{
+	static const int asleep[] = { 0, 0, 0, 0, 0, 3, -1 };
+
+	for (unsigned int i = 0; i < 4; i++) {
+		CU_ASSERT_EQUAL(turn(asleep), 3);
+		CU_ASSERT_EQUAL(looks, 5);
+		CU_ASSERT_EQUAL(sleeps, 1);
+	}
+}
+
+static void sleeps_at_once(unsigned int times)
+{
+	while (times--) {
+		CU_ASSERT_EQUAL(turn(something), 3);
+		CU_ASSERT_EQUAL(looks, 0);
+		CU_ASSERT_EQUAL(sleeps, 1);
+	}
+}
+
+/* It spins less and less often, until that has helped. */
+static void in_vain(void)
+{
+	begin(slow);
+	for (unsigned int i = 1; i < 1024; i = 2 * i + 1) {
+		vain_spins();
+		sleeps_at_once(i);
+	}
+	vain_spins();
+	sleeps_at_once(1023);
+	CU_ASSERT_EQUAL(turn(late), 3);
+	CU_ASSERT_EQUAL(looks, 3);
+	vain_spins();
+	sleeps_at_once(1);
+	vain_spins();
+	rt_pair_close(&p);
+}
+
+/* What comes long after it fell asleep does not have it spin again. */
+static void comes_late(void)
+{
+	static const int much_later[] = { 603, -1 };
+
+	begin(slow);
+	vain_spins();
+	for (unsigned int i = 0; i < 3; i++) {
+		CU_ASSERT_EQUAL(turn(much_later), 3);
+		CU_ASSERT_EQUAL(looks, 0);
+	}
+	sleeps_at_once(1);
+	CU_ASSERT_EQUAL(turn(late), 3);
+	CU_ASSERT_EQUAL(looks, 3);
+	rt_pair_close(&p);
+}
+
+/* It did not have the processor while it looked. */
+static void lost(void)
+{
+	static const int at_last[] = { 0, 203, -1 }, soon[] = { 0, 103, -1 };
+
+	begin(slow);
+	CU_ASSERT_EQUAL(turn(soon), 3);
+	CU_ASSERT_EQUAL(turn(at_last), 3);
+	CU_ASSERT_EQUAL(looks, 2);
+	sleeps_at_once(1);
+	CU_ASSERT_EQUAL(turn(at_last), 3);
+	CU_ASSERT_EQUAL(looks, 2);
+	sleeps_at_once(3);
+	CU_ASSERT_EQUAL(turn(soon), 3);
+	CU_ASSERT_EQUAL(looks, 2);
+	rt_pair_close(&p);
+}
+
 static const struct unit_test tests[] = {
-	{ "between", between }, { "late_parts", late_parts },
-	{ "device", device },	{ "brief", brief },
-	{ "two", two },		{ 0 },
+	{ "between", between },
+	{ "late_parts", late_parts },
+	{ "device", device },
+	{ "brief", brief },
+	{ "two", two },
+	{ "in vain", in_vain },
+	{ "comes late", comes_late },
+	{ "lost", lost },
+	{ 0 },
 };
 
 UNIT_MAIN("transport-nap", tests)

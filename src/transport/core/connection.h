@@ -183,6 +183,9 @@ struct rt_poller_state {
 	struct rt_instance *inst;
 	unsigned int
 		spins_left; /* vain rounds of busy polling before it sleeps at once */
+	/* After so many events soon after it fell asleep it spins again; so many there have
+	 * been. */
+	unsigned int spin_debt, spin_paid;
 	struct base_timer log_timer; /* to log how many lines were left out */
 	atomic_bool woken; /* by rt_wake(), which must not go unnoticed */
 	/* Any thread: the long RDMA Reads under way, and until when (ns) the poller naps

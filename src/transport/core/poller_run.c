@@ -5,7 +5,11 @@
  * Busy polling: to wake a sleeping thread can take as long as to answer a Call, even
  * longer on a virtual machine, whose idle processor is stopped. So a poller spins for
  * busy_poll_us before it sleeps. After SPIN_TRIES times in vain it sleeps at once, until
- * an event arrives within busy_poll_us of its falling asleep.
+ * an event arrives within busy_poll_us of its falling asleep. If spinning is in vain
+ * again, it does not help: perhaps it takes the processor from whoever is to send the
+ * event. So the number of such events after which the poller spins again doubles each
+ * time, up to SPIN_DEBT_MAX. If a spin finds events, but has lost
+ * the processor meanwhile, there is none to spare, and the poller stops spinning at once.
  *
  * Naps: while the parts of a long RDMA Read arrive, the poller does not spin, but sleeps
  * NAP_NS between looks. No event ends a nap: otherwise the sender would wake the poller
@@ -15,12 +19,16 @@
  * Context: one thread at a time calls rt_run() for a poller. Any thread calls rt_wake(),
  * and the runner of a connection rt_long_read().
  */
+#include <sys/param.h>
 #include <sys/prctl.h>
 #include <time.h>
 
 #include "transport/core/core.h"
 
 #define SPIN_TRIES 4
+#define SPIN_DEBT_MAX 1023
+/* A look that takes longer has not had the processor, or much to do. */
+#define LOST_NS 1000000
 #define NAP_NS 20000 /* about the time that a part of 64 KiB takes */
 #define NAPS_NS 20000000 /* for one Read; then the poller spins again */
 
@@ -48,17 +56,19 @@ void rt_long_read(struct rt_conn *c, bool begins)
 	atomic_store(&t->naps_until, base_now_ns() + NAPS_NS);
 }
 
-static void nap(struct rt_poller_state *t, uint64_t now)
+/* Returns the time afterwards. */
+static uint64_t nap(struct rt_poller_state *t, uint64_t now)
 {
 	const struct timespec ts = { .tv_nsec = NAP_NS };
 
 	if (!atomic_load_explicit(&t->long_reads, memory_order_relaxed) ||
 	    now >= atomic_load_explicit(&t->naps_until, memory_order_relaxed))
-		return;
+		return now;
 	/* The default slack of timers is longer than a nap. */
 	prctl(PR_SET_TIMERSLACK, 1ul);
 	nanosleep(&ts, NULL);
 	prctl(PR_SET_TIMERSLACK, 0ul);
+	return base_now_ns();
 }
 
 /* ---- Waiting ------------------------------------------------------------ */
@@ -70,33 +80,49 @@ static int poll_once(struct rt_instance *inst, unsigned int n, int wait)
 	return found + rt_strand_run_handed(&inst->poller_states[n]);
 }
 
+/* A spin has ended. @lost: in vain, or without the processor. */
+static void end_spin(struct rt_poller_state *t, bool found, bool lost)
+{
+	if (found && !lost) {
+		t->spins_left = SPIN_TRIES;
+		t->spin_debt = 0;
+		return;
+	}
+	t->spins_left = lost ? 0 : t->spins_left - 1;
+	if (!t->spins_left) {
+		t->spin_debt = MIN(2 * t->spin_debt + 1, SPIN_DEBT_MAX);
+		t->spin_paid = 0;
+	}
+}
+
 static int poll_or_spin(struct rt_instance *inst, unsigned int n, int wait)
 {
 	struct rt_poller_state *t = &inst->poller_states[n];
 	uint64_t busy = (uint64_t)inst->cfg.busy_poll_us * 1000; /* ns */
-	uint64_t start, now;
+	uint64_t start, last, now;
+	bool spins = t->spins_left;
 	int found;
 
 	if (!busy || !wait)
 		return poll_once(inst, n, wait);
-	start = base_now_ns();
-	if (t->spins_left) {
+	now = start = base_now_ns();
+	if (spins) {
 		do {
+			last = now;
 			found = poll_once(inst, n, 0);
-			/* The line above may have consumed the wake-up. */
-			if (found || atomic_exchange(&t->woken, false)) {
-				t->spins_left = found ? SPIN_TRIES :
-							t->spins_left;
-				return found;
-			}
 			now = base_now_ns();
-			nap(t, now);
+			if (found)
+				end_spin(t, true, now - last > LOST_NS);
+			/* The look may have consumed the wake-up. */
+			if (found || atomic_exchange(&t->woken, false))
+				return found;
+			now = nap(t, now);
 		} while (now - start < busy);
-		t->spins_left--;
-		start = now;
+		end_spin(t, false, false);
 	}
 	found = poll_once(inst, n, wait);
-	if (found && base_now_ns() - start < busy)
+	if (found && !spins && base_now_ns() - start < busy &&
+	    ++t->spin_paid >= t->spin_debt)
 		t->spins_left = SPIN_TRIES;
 	return found;
 }
