@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/uio.h>
 #include <time.h>
 
 #include "compat/ntirpc.h"
@@ -100,6 +101,21 @@ struct gsh_export {
 	char before[COMPAT_EXPORT_ID];
 	uint16_t id; /* Export_Id */
 };
+
+/* The beginning and the end of what fsal_read2() is to do (COMPAT_READ2). */
+struct gsh_read {
+	void (*release)(void *data); /* NULL: nothing to free */
+	void *release_data;
+	size_t done;
+	void *plus; /* READ_PLUS: what is found */
+	void *between[5];
+	int count; /* of iov */
+	size_t *room;
+	struct iovec *iov; /* a NULL iov_base: memory is to be allocated */
+};
+_Static_assert(offsetof(struct gsh_read, plus) == 24, "Ganesha");
+_Static_assert(offsetof(struct gsh_read, count) == 72, "Ganesha");
+_Static_assert(offsetof(struct gsh_read, iov) == 88, "Ganesha");
 
 /* ---- COMPOUND ----------------------------------------------------------- */
 

@@ -18,7 +18,7 @@
 #define COMPAT_FSAL_UPDATES 1
 #define COMPAT_UNREFS 1
 #define COMPAT_FREE_SAYS_WHERE 0
-#define COMPAT_READ_BUFFER 0
+#define COMPAT_READ2 1
 
 #define COMPAT_LAYOUT(AT, SIZE)                         \
 	SIZE(struct svc_xprt, 640)                      \

@@ -24,8 +24,8 @@
  *   COMPAT_UNREFS         whether SVC_DESTROY() has Ganesha drop its references (1 or 0).
  *                         It takes locks under which Ganesha sends reverse Calls
  *   COMPAT_FREE_SAYS_WHERE  whether ntirpc's functions that free get the place (1 or 0)
- *   COMPAT_READ_BUFFER    whether a READ can be given the buffer for its data: COMPAT_RDMA
- *                         where that has been tested, else 0
+ *   COMPAT_READ2          whether fsal_read2() takes memory for the data of a READ, and a
+ *                         function that frees it (1 or 0)
  *   COMPAT_LAYOUT(AT, SIZE)  the layout; see layout.h
  */
 #ifndef RPCRDMA_COMPAT_NTIRPC_H
@@ -103,21 +103,6 @@ static inline void compat_xprt_open(SVCXPRT *xprt, const struct xp_ops *parent)
 	xprt->xp_ops->xp_unref_user_data = parent->xp_unref_user_data;
 	/* Not set, but logged. */
 	__rpc_address_setup(&xprt->xp_proxy);
-#endif
-#if COMPAT_READ_BUFFER
-	/* So that Ganesha uses data_chunk. Nothing else depends on it. */
-	xprt->xp_rdma = true;
-#endif
-}
-
-/* Let the FSAL read into the @size octets at @buffer for @req. Ganesha asserts that the data fit,
- * and uses the buffer for each READ, READ_PLUS and READDIR of the Call. */
-static inline void compat_read_buffer(struct svc_req *req, void *buffer,
-				      size_t size)
-{
-#if COMPAT_READ_BUFFER
-	req->data_chunk = buffer;
-	req->data_chunk_length = (int)size;
 #endif
 }
 

@@ -19,6 +19,7 @@
 #include "ntirpc/quirks/rewrite.h"
 #include "ntirpc/quirks/lend.h"
 #include "ntirpc/quirks/withheld.h"
+#include "ntirpc/read_buffer.h"
 #include "ntirpc/replay.h"
 #include "ntirpc/session_reply.h"
 
@@ -35,7 +36,7 @@ static void call_drop(struct xs_decode *d)
 
 	if (nc->elsewhere)
 		rt_conn_close(nc->call->conn, true);
-	fab_pool_put(nc->read_buffer);
+	nrt_read_withdraw();
 	rt_call_drop(nc->call);
 }
 
@@ -73,7 +74,7 @@ XDR *nrt_call_open(struct rt_call *call, struct fab_pool *pool, size_t max)
 	nc->conn = 0;
 	nc->elsewhere = false;
 	nc->reply = (struct rt_reply){ 0 };
-	nc->read_buffer = NULL;
+	nc->read_buffer = (struct fab_sge){ 0 };
 	n = rt_to_iov(call->pieces, call->npieces, iov);
 	if (!call->vetted)
 		ulb_call_head(iov, n, &nc->head);
@@ -186,7 +187,6 @@ static void call_reply_done(void *arg)
 	struct nrt_call *nc = arg;
 
 	xs_encode_release(&nc->out);
-	fab_pool_put(nc->read_buffer);
 }
 
 static bool encode_reply(struct nrt_call *nc, struct svc_req *req, size_t *len)
@@ -197,7 +197,7 @@ static bool encode_reply(struct nrt_call *nc, struct svc_req *req, size_t *len)
 	if (xs_encode_init(&nc->out, nc->pool, nc->max))
 		return false;
 	xs_encode_allow_extra(&nc->out, nc->write_room);
-	xs_encode_set_read_buffer(&nc->out, nc->read_buffer);
+	xs_encode_set_read_buffer(&nc->out, &nc->read_buffer);
 	if (encode_message(nc, req)) {
 		n = xs_encode_pieces(&nc->out, len);
 		if (n > 0)
@@ -233,12 +233,12 @@ enum xprt_stat nrt_xp_reply(struct svc_req *req)
 	if (!__atomic_exchange_n(&nc->in.destroyed, NULL, __ATOMIC_ACQ_REL))
 		return XPRT_IDLE;
 	req->rq_xdrs = (XDR *)(uintptr_t)&xs_null_stream;
+	nrt_read_withdraw();
 	nc->news.event = ULB_SESSION_NONE;
 	control = nc->head.flavor == RPCSEC_GSS && nc->head.gss_proc;
 	if (!encode_reply(nc, req, &len)) {
 		nrt_session_begin(nc, &news);
 		xs_encode_release(&nc->out);
-		fab_pool_put(nc->read_buffer);
 		/* Close the connection to report that the Reply is lost (7.4).
 		 * Ganesha does so for a new Call, but not for a retransmission. */
 		c = nc->call->conn;
@@ -340,34 +340,6 @@ void nrt_deny(struct svc_req *req)
 		req->rq_xdrs = (XDR *)(uintptr_t)&xs_null_stream;
 		rt_call_refuse(nc->call, RDMA2_ERR_BAD_XDR);
 	}
-}
-
-/* ---- Buffers for READ ----------------------------------------------------- */
-
-/*
- * If the device sends only registered memory, let the FSAL read into such memory. This is for
- * a Call with one READ, whose data go by Write chunk. Ganesha reads at most the count, rounded
- * up.
- */
-static void choose_read_buffer(struct nrt_call *nc, struct svc_req *req)
-{
-	struct iovec iov[RT_MAX_PIECES];
-	struct ulb_bulk bulk;
-	unsigned int n;
-
-	if (!COMPAT_READ_BUFFER || nc->head.op_class != ULB_CLASS_read ||
-	    nc->head.unread || !nc->call->nwrites || nc->read_buffer ||
-	    (fab_pool_limits(nc->pool)->caps & FAB_CAP_ANY_LOCAL))
-		return;
-	n = rt_to_iov(nc->call->pieces, nc->call->npieces, iov);
-	if (ulb_scan_bulk(iov, n, &nc->head, &bulk, 1) != 1 ||
-	    bulk.kind != ULB_BULK_READ || bulk.count > nc->write_room)
-		return;
-	nc->read_buffer =
-		fab_pool_get_spare(nc->pool, roundup((size_t)bulk.count, 4));
-	if (nc->read_buffer)
-		compat_read_buffer(req, nc->read_buffer->addr,
-				   nc->read_buffer->size);
 }
 
 /* ---- Checksum --------------------------------------------------------- */
@@ -475,5 +447,5 @@ void nrt_xp_checksum(struct svc_req *req, void *what, size_t length)
 	nrt_bound_check(nc, req->rq_xdrs, what, length);
 	nrt_withheld_check(nc, req->rq_xdrs, what, length);
 	nrt_lend_args(nc, req);
-	choose_read_buffer(nc, req);
+	nrt_read_offer(nc);
 }

@@ -35,8 +35,9 @@ struct nrt_call {
 	/* Set by the vet operation, or by nrt_call_open() if that was not called. */
 	struct ulb_call head;
 	struct xs_encode out;
-	struct fab_buf *
-		read_buffer; /* for data of READ; NULL: Ganesha allocates one */
+	/* Where the data of a READ are, in a pool buffer that Ganesha frees (read_buffer.h); no
+	 * address: elsewhere. */
+	struct fab_sge read_buffer;
 	struct rt_reply reply;
 	struct rt_item items[ULB_MAX_ITEMS];
 	struct bc_reply news; /* what the Reply says of sessions */
@@ -92,7 +93,7 @@ void nrt_deny(struct svc_req *req);
  * no such cache.
  *
  * ntirpc calls this right before it decodes the arguments. So quirks change them here, and
- * a buffer for READ is chosen.
+ * a buffer for READ is offered.
  */
 void nrt_xp_checksum(struct svc_req *req, void *what, size_t length);
 /* Returns a CRC of @length octets. */

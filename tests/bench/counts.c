@@ -12,7 +12,8 @@
  * passed over.
  *
  * The provider's table is found by its name in the symbols of the program or of
- * its libraries, which must not be stripped.
+ * its libraries, which must not be stripped. With RPCRDMA_COUNTS_REGISTERED in the
+ * environment it is one that sends registered memory only, as that of devices.
  *
  * Threads: any.
  */
@@ -431,6 +432,17 @@ EXPORT void *__memcpy_chk(void *to, const void *from, size_t len, size_t room)
 
 static struct fab_ops table; /* as it was */
 
+/* As a device does it: only registered memory is sent. */
+static int registered_open(const struct fab_domain_params *p,
+			   struct fab_domain **d)
+{
+	int err = table.domain_open(p, d);
+
+	if (!err)
+		(*d)->limits.caps &= ~(unsigned int)FAB_CAP_ANY_LOCAL;
+	return err;
+}
+
 static int counted_reg(struct fab_domain *d, void *addr, size_t len,
 		       struct fab_mr **mr)
 {
@@ -489,6 +501,8 @@ static void take_table(struct fab_ops *t)
 		     PROT_READ | PROT_WRITE))
 		abort();
 	table = *t;
+	if (getenv("RPCRDMA_COUNTS_REGISTERED"))
+		t->domain_open = registered_open;
 	t->reg = counted_reg;
 	t->expose = counted_expose;
 	t->post = counted_post;

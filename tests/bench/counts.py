@@ -6,8 +6,8 @@ See tests/bench/counts, which starts this. The limits are lines of
 
     ROW WHO COUNT LIMIT
 
-with ROW a test of rpcrdma-bench, and "@N" for N Calls a second; WHO server or client;
-"#" begins a comment.
+with ROW a test of rpcrdma-bench, "@N" behind it for N Calls a second, "-registered"
+behind all of it (tests/bench/counts has both); WHO server or client; "#" begins a comment.
 """
 
 import argparse
@@ -26,6 +26,7 @@ SECONDS = 0.5  # for the shorter run of a row with a rate
 def arguments():
     p = argparse.ArgumentParser()
     p.add_argument("--check", action="store_true")
+    p.add_argument("--registered", action="store_true")
     p.add_argument("--limits")
     p.add_argument("--calls", type=int)
     p.add_argument("--rounds", type=int)
@@ -178,7 +179,7 @@ def main():
             line = "%-18s" % name.replace("_", " ")
             for who in ("server", "client"):
                 value = got[(who, name)]
-                most = limit.get((row, who, name))
+                most = limit.get((row + "-registered" * o.registered, who, name))
                 over = most is not None and value > most
                 bad += over
                 if over and o.check:

@@ -64,6 +64,7 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 		${PROJECT_SOURCE_DIR}/src/ganesha/bind/block.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/bind/gsh.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/bind/parser.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/bind/plt.c
 		LIBS rpcrdma_ntirpc ${CMAKE_DL_LIBS})
 	target_compile_definitions(unit-ganesha-bind PRIVATE
 		GANESHA_NFSD="${GANESHA_NFSD}")

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Knowing what one is in: a program that is not Ganesha, a listener as ntirpc
- * makes it, listeners and requests whose fields are elsewhere, and the installed
- * Ganesha's parser.
+ * makes it, listeners and requests whose fields are elsewhere, the installed
+ * Ganesha's parser, and what its library calls.
  */
 #include <dlfcn.h>
 #include <netinet/in.h>
@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "ganesha/bind/gsh.h"
+#include "ganesha/bind/plt.h"
 #include "unit.h"
 
 /* It does not free all it allocates. */
@@ -217,6 +218,46 @@ static void parser(void)
 	CU_ASSERT_PTR_NULL(gsh_check_parser(&gsh));
 }
 
+static unsigned int counted;
+
+static void *count_malloc(size_t size)
+{
+	counted++;
+	return malloc(size);
+}
+
+/* What Ganesha's library allocates, until it is to call the C library again, and what
+ * nobody else does. */
+static void redirected(void)
+{
+	const struct gsh_plt count[] = {
+		{ "malloc", (void *)(uintptr_t)count_malloc },
+		{ "no_such_function", (void *)(uintptr_t)count_malloc },
+	};
+	const struct gsh_plt back[] = {
+		{ "free", (void *)(uintptr_t)free },
+		{ "posix_memalign", (void *)(uintptr_t)posix_memalign },
+		{ "malloc", (void *)(uintptr_t)malloc },
+	};
+	unsigned int n;
+
+	/* All or nothing. */
+	CU_ASSERT_FALSE(gsh_plt_redirect(of_ganesha, count, 2));
+	CU_ASSERT_FALSE(gsh_plt_redirect(&n, count, 1));
+	parser();
+	CU_ASSERT_EQUAL(counted, 0);
+	CU_ASSERT_TRUE(gsh_plt_redirect(of_ganesha, count, 1));
+	parser();
+	n = counted;
+	CU_ASSERT_TRUE(n > 0);
+	free(strdup("here"));
+	free(malloc(n));
+	CU_ASSERT_EQUAL(counted, n);
+	CU_ASSERT_TRUE(gsh_plt_redirect(of_ganesha, back, 3));
+	parser();
+	CU_ASSERT_EQUAL(counted, n);
+}
+
 static const struct unit_test tests[] = {
 	/* Before there is a Ganesha in this program. */
 	{ "not Ganesha", not_ganesha },
@@ -226,6 +267,7 @@ static const struct unit_test tests[] = {
 	{ "table shifted", table_shifted },
 	{ "request shifted", request_shifted },
 	{ "parser", parser },
+	{ "redirected", redirected },
 	{ NULL, NULL },
 };
 

@@ -7,6 +7,7 @@
 #include <rpc/xdr_inline.h>
 
 #include "compat/ntirpc.h"
+#include "ntirpc/read_buffer.h"
 #include "ntirpc/replay.h"
 #include "ntirpc_fake.h"
 #include "unit.h"
@@ -274,8 +275,6 @@ static void test_dropped(void)
 
 /* ---- Where a READ reads to ---------------------------------------------- */
 
-#if COMPAT_READ_BUFFER
-
 /* The operations of a COMPOUND: READ of @count octets, READDIR, PUTROOTFH. */
 #define OP_READ(count) 25, 0, 0, 0, 0, 0, 0, (count)
 #define OP_READDIR 26, 0, 0, 0, 0, 0, 4096, 0
@@ -285,27 +284,35 @@ struct reading {
 	uint32_t vers;
 	unsigned int nwrites;
 	size_t beside;
+	uint32_t count;
 	size_t size; /* of the buffer; 0: Ganesha's own is used */
 	uint32_t args[24];
 };
 
 static const struct reading readings[] = {
 	/* By NFSv3: handle, offset, count. */
-	{ 3, 1, 1 << 20, 1 << 20, { 4, 7, 0, 0, 1 << 20 } },
-	{ 3, 1, 1 << 20, 4096, { 4, 7, 0, 0, 1 } },
-	{ 3, 1, 1 << 20, 16384, { 4, 7, 0, 0, 4097 } },
-	{ 3, 0, 0, 0, { 4, 7, 0, 0, 4096 } },
+	{ 3, 1, 1 << 20, 1 << 20, 1 << 20, { 4, 7, 0, 0, 1 << 20 } },
+	{ 3, 1, 1 << 20, 2049, 4096, { 4, 7, 0, 0, 2049 } },
+	{ 3, 1, 1 << 20, 4097, 16384, { 4, 7, 0, 0, 4097 } },
+	/* Little is copied as fast. */
+	{ 3, 1, 1 << 20, 1, 0, { 4, 7, 0, 0, 1 } },
+	{ 3, 0, 0, 4096, 0, { 4, 7, 0, 0, 4096 } },
 	/* More than fits, and as much as a number can be. */
-	{ 3, 1, 4096, 0, { 4, 7, 0, 0, 4097 } },
-	{ 3, 1, 5 << 20, 0, { 4, 7, 0, 0, (4 << 20) + 1 } },
-	{ 3, 1, UINT32_MAX, 0, { 4, 7, 0, 0, UINT32_MAX } },
+	{ 3, 1, 4096, 4097, 0, { 4, 7, 0, 0, 4097 } },
+	{ 3, 1, 5 << 20, (4 << 20) + 1, 0, { 4, 7, 0, 0, (4 << 20) + 1 } },
+	{ 3, 1, UINT32_MAX, UINT32_MAX, 0, { 4, 7, 0, 0, UINT32_MAX } },
 	/* Tag, minor version, operations. */
-	{ 4, 1, 1 << 20, 65536, { 0, 0, 2, OP_ROOT, OP_READ(65535) } },
-	{ 4, 1, 1 << 20, 0, { 0, 0, 2, OP_READ(4096), OP_READ(4096) } },
-	{ 4, 1, 1 << 20, 0, { 0, 0, 2, OP_READ(4096), OP_READDIR } },
-	{ 4, 1, 1 << 20, 0, { 0, 0, 2, OP_READDIR, OP_READ(4096) } },
+	{ 4, 1, 1 << 20, 65535, 65536, { 0, 0, 2, OP_ROOT, OP_READ(65535) } },
+	{ 4, 1, 1 << 20, 4096, 0, { 0, 0, 2, OP_READ(4096), OP_READ(4096) } },
+	{ 4, 1, 1 << 20, 4096, 0, { 0, 0, 2, OP_READ(4096), OP_READDIR } },
+	{ 4, 1, 1 << 20, 4096, 0, { 0, 0, 2, OP_READDIR, OP_READ(4096) } },
 	/* Behind what Ganesha does not know it executes nothing. */
-	{ 4, 1, 1 << 20, 4096, { 0, 0, 3, OP_READ(4096), 9999, OP_READ(1) } },
+	{ 4,
+	  1,
+	  1 << 20,
+	  4096,
+	  4096,
+	  { 0, 0, 3, OP_READ(4096), 9999, OP_READ(1) } },
 };
 
 static struct fake_call *read_call(const struct reading *r, struct svc_req *req)
@@ -333,37 +340,51 @@ static struct fake_call *read_call(const struct reading *r, struct svc_req *req)
 	return f;
 }
 
-static void release_nothing(xdr_uio *uio, u_int flags)
+/* Ganesha asks for memory, for the READ of @r after other memory. */
+static uint8_t *read_memory(const struct reading *r)
+{
+	uint8_t *p;
+
+	CU_ASSERT_PTR_NULL(nrt_read_get(r->count + 4u));
+	CU_ASSERT_PTR_NULL(nrt_read_get(100));
+	p = nrt_read_get(r->count);
+	CU_ASSERT_EQUAL(p != NULL, r->size > 0);
+	CU_ASSERT_EQUAL((uintptr_t)p % 4096, 0);
+	CU_ASSERT_EQUAL(util_pool_used(&pool), r->size);
+	/* And for more. */
+	CU_ASSERT_PTR_NULL(nrt_read_get(r->count));
+	return p;
+}
+
+static void release_read(xdr_uio *uio, u_int flags)
 {
 	if (--uio->uio_references)
 		return;
-	/* As Ganesha does where op_ctx is of another Call, or none is. */
-	free(uio->uio_vio[0].vio_base);
+	CU_ASSERT_TRUE(nrt_read_put(uio->uio_vio[0].vio_base));
 	free(uio);
 	released++;
 }
 
-/* READ3resok, with 5 octets that are in the buffer, as Ganesha puts them. */
+/* READ3resok, with 5 octets that are in the buffer at @where. */
 static bool encode_chunk(XDR *xdrs, void *where)
 {
-	const struct svc_req *req = where;
 	const uint32_t words[] = { 0, 0, 5, 1, 5 };
 	xdr_uio *uio = calloc(1, sizeof(*uio) + sizeof(xdr_vio));
 	xdr_vio *v = uio->uio_vio;
 
-	memset(req->data_chunk, 'R', (size_t)req->data_chunk_length);
+	memset(where, 'R', 2049);
 	for (size_t i = 0; i < 5; i++)
 		CU_ASSERT_TRUE_FATAL(XDR_PUTUINT32(xdrs, words[i]));
-	uio->uio_release = release_nothing;
+	uio->uio_release = release_read;
 	uio->uio_count = 1;
-	v->vio_base = v->vio_head = req->data_chunk;
-	v->vio_tail = v->vio_head + 6;
+	v->vio_base = v->vio_head = where;
+	v->vio_tail = v->vio_head + 8;
 	return XDR_PUTBUFS(xdrs, uio, UIO_FLAG_NONE);
 }
 
 static void test_read_buffer(void)
 {
-	uint8_t want[100];
+	uint8_t want[100], *p;
 	size_t want_len = want_read3(want, 5);
 	struct svc_req req;
 	struct fake_call *f;
@@ -371,42 +392,90 @@ static void test_read_buffer(void)
 	for (size_t i = 0; i < sizeof(readings) / sizeof(readings[0]); i++) {
 		const struct reading *r = &readings[i];
 
-		/* Dropped by Ganesha. */
+		/* It fails, before and after Ganesha has memory for it. */
 		f = read_call(r, &req);
-		CU_ASSERT_EQUAL(req.data_chunk != NULL, r->size > 0);
-		CU_ASSERT_EQUAL((size_t)req.data_chunk_length, r->size);
-		CU_ASSERT_EQUAL(util_pool_used(&pool), r->size);
+		(void)svcerr_systemerr(&req);
+		CU_ASSERT_PTR_NULL(nrt_read_get(r->count));
+		tail(&req);
+		fake_free(f);
+		f = read_call(r, &req);
+		p = read_memory(r);
+		CU_ASSERT_EQUAL(nrt_read_put(p), r->size > 0);
+		CU_ASSERT_FALSE(nrt_read_put(p));
+		CU_ASSERT_EQUAL(util_pool_used(&pool), 0);
+		(void)svcerr_systemerr(&req);
+		tail(&req);
+		fake_free(f);
+		/* Dropped; the memory is Ganesha's for as long as it wants. */
+		f = read_call(r, &req);
+		p = read_memory(r);
 		tail(&req);
 		CU_ASSERT_EQUAL(f->drops, 1);
-		CU_ASSERT_EQUAL(util_pool_used(&pool), 0);
 		fake_free(f);
-		/* Answered with an error, and not even that. */
-		for (uint32_t verf = 0; verf <= MAX_AUTH_BYTES + 1;
-		     verf += MAX_AUTH_BYTES + 1) {
-			f = read_call(r, &req);
-			req.rq_msg.RPCM_ack.ar_verf.oa_length = verf;
-			(void)svcerr_systemerr(&req);
-			CU_ASSERT_EQUAL(f->replies + f->drops, 1);
-			CU_ASSERT_EQUAL(f->drops, verf > 0);
-			tail(&req);
-			CU_ASSERT_EQUAL(util_pool_used(&pool), 0);
-			fake_free(f);
-		}
+		CU_ASSERT_EQUAL(nrt_read_count(), r->size > 0);
+		CU_ASSERT_EQUAL(util_pool_used(&pool), r->size);
+		CU_ASSERT_EQUAL(nrt_read_put(p), r->size > 0);
+		f = read_call(r, &req);
+		tail(&req);
+		CU_ASSERT_PTR_NULL(nrt_read_get(r->count));
+		fake_free(f);
+		/* It goes on elsewhere. */
+		f = read_call(r, &req);
+		nrt_read_withdraw();
+		CU_ASSERT_PTR_NULL(nrt_read_get(r->count));
+		tail(&req);
+		fake_free(f);
 		if (!r->size || r->vers != 3)
 			continue;
 		f = read_call(r, &req);
 		req.rq_msg.RPCM_ack.ar_results.proc = (xdrproc_t)encode_chunk;
-		req.rq_msg.RPCM_ack.ar_results.where = &req;
+		req.rq_msg.RPCM_ack.ar_results.where = p = read_memory(r);
 		released = 0;
 		CU_ASSERT_EQUAL(svc_sendreply(&req), XPRT_IDLE);
 		CU_ASSERT_EQUAL(released, 1);
 		CU_ASSERT_TRUE(same(f, want, want_len));
 		CU_ASSERT_EQUAL(f->nitems, 1);
 		CU_ASSERT_EQUAL(f->items[0].length, 5);
+		CU_ASSERT_EQUAL(f->unregistered, 0);
 		CU_ASSERT_EQUAL(util_pool_used(&pool), 0);
 		tail(&req);
 		fake_free(f);
 	}
+	CU_ASSERT_EQUAL(nrt_read_count(), 0);
+}
+
+/* What is not from the pool is left to others. */
+static void test_not_read_buffer(void)
+{
+	struct svc_req req;
+	struct fake_call *f = read_call(&readings[0], &req);
+	uint8_t *p = read_memory(&readings[0]), *other;
+
+	CU_ASSERT_FALSE(nrt_read_put(NULL));
+	CU_ASSERT_FALSE(nrt_read_put(p + 1));
+	CU_ASSERT_FALSE(nrt_read_put(p + 4096));
+	other = aligned_alloc(4096, 4096);
+	CU_ASSERT_FALSE(nrt_read_put(other));
+	free(other);
+	CU_ASSERT_TRUE(nrt_read_put(p));
+	tail(&req);
+	fake_free(f);
+}
+
+/* A provider that sends any memory needs none. */
+static void test_any_local(void)
+{
+	struct svc_req req;
+	struct fake_call *f;
+
+	pool.dom->limits.caps |= FAB_CAP_ANY_LOCAL;
+	CU_ASSERT_FALSE(nrt_read_copies(pool.pool));
+	f = read_call(&readings[0], &req);
+	CU_ASSERT_PTR_NULL(nrt_read_get(readings[0].count));
+	tail(&req);
+	fake_free(f);
+	pool.dom->limits.caps &= ~(unsigned int)FAB_CAP_ANY_LOCAL;
+	CU_ASSERT_TRUE(nrt_read_copies(pool.pool));
 }
 
 /* There is no buffer: as without. */
@@ -422,7 +491,9 @@ static void test_no_read_buffer(void)
 	while (n < 64 && (all[n] = fab_pool_get(pool.pool, 4096)))
 		n++;
 	f = read_call(&readings[1], &req);
-	CU_ASSERT_PTR_NULL(req.data_chunk);
+	CU_ASSERT_PTR_NULL(nrt_read_get(readings[1].count));
+	CU_ASSERT_PTR_NULL(f->user.read_buffer.addr);
+	CU_ASSERT_EQUAL(nrt_read_count(), 0);
 	tail(&req);
 	fake_free(f);
 	while (n)
@@ -430,8 +501,6 @@ static void test_no_read_buffer(void)
 	util_pool_close(&pool);
 	pool = big;
 }
-
-#endif
 
 /* ---- Errors ----------------------------------------------------------- */
 
@@ -827,10 +896,10 @@ static const struct unit_test tests[] = {
 	{ "no buffers", test_no_pool },
 	{ "no encoding", test_no_encoding },
 	{ "dropped Call", test_dropped },
-#if COMPAT_READ_BUFFER
 	{ "buffer of a READ", test_read_buffer },
+	{ "other memory", test_not_read_buffer },
+	{ "any memory can be sent", test_any_local },
 	{ "none for a READ", test_no_read_buffer },
-#endif
 	{ "error Replies", test_errors },
 	{ "torn", test_torn },
 	{ "denied", test_denied },

@@ -22,6 +22,7 @@ struct fake_call {
 	uint8_t *bytes; /* of the Reply, joined */
 	size_t len;
 	unsigned int nitems, npieces;
+	unsigned int unregistered; /* of these pieces */
 	struct rt_item items[ULB_MAX_ITEMS];
 };
 
@@ -42,6 +43,8 @@ int rt_reply(struct rt_call *call, const struct rt_reply *reply)
 	f->replies++;
 	f->denial = reply->denial;
 	f->npieces = reply->npieces;
+	for (unsigned int i = 0; i < reply->npieces; i++)
+		f->unregistered += !reply->pieces[i].mr;
 	free(f->bytes);
 	f->bytes = util_join(reply->pieces, reply->npieces, &f->len);
 	f->nitems = reply->nitems;

@@ -38,6 +38,7 @@
 #include "ganesha/hook/hooks.h"
 #include "ganesha/hook/manager.h"
 #include "ganesha/hook/rados.h"
+#include "ganesha/hook/read_hooks.h"
 #include "ganesha/bind/next.h"
 #include "ganesha/quirks/context.h"
 #include "ganesha/serve/listeners.h"
@@ -295,6 +296,8 @@ GR_EXPORT int svc_rqst_evchan_reg(uint32_t chan_id, SVCXPRT *xprt,
 	} else if (xprt->xp_type == XPRT_TCP_RENDEZVOUS) {
 		set_state(gr_server_start(s, xprt) ? HOOK_SERVING : HOOK_ENDED);
 		gr_context_serve(state() == HOOK_SERVING);
+		if (state() == HOOK_SERVING)
+			gr_read_hooks_start(&hook.gsh, &hook.server);
 	} else if (!hook.nfs_udp) {
 		hook.nfs_udp = xprt;
 	}

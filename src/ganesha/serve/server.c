@@ -7,7 +7,7 @@
 #include "base/addr.h"
 #include "ganesha/serve/stats_dbus.h"
 #include "gss/gss.h"
-#include "ntirpc/svc_call.h"
+#include "ntirpc/read_buffer.h"
 
 static void report_fault(struct gr_server *s, const char *what,
 			 const char *then)
@@ -155,8 +155,8 @@ static void free_all(void *arg)
 	 * Any thread may put a remaining reference, even while exit() unloads the device's
 	 * libraries. The last one would close the device then, so leave that to the kernel.
 	 */
-	if (s->inst &&
-	    (rt_instance_held(s->inst) || (s->back && bc_server_busy(s->back))))
+	if (s->inst && (rt_instance_held(s->inst) || nrt_read_count() ||
+			(s->back && bc_server_busy(s->back))))
 		return;
 	/*
 	 * Ganesha keeps sessions, and so CLIENTs and SVCXPRTs, beyond its shutdown. They do not

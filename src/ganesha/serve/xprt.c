@@ -27,6 +27,7 @@
 #include "base/addr.h"
 #include "ganesha/config/dialect.h"
 #include "ganesha/serve/server.h"
+#include "ntirpc/read_buffer.h"
 
 bool gr_xprt_dead(SVCXPRT *xprt)
 {
@@ -111,15 +112,17 @@ static enum xprt_stat execute(struct gr_xprt *x, struct svc_req *req)
 	uint32_t served = x->srv->cfg.nfs_versions;
 	enum xprt_stat stat;
 
-	if (!x->srv->cfg.dialect)
-		return x->xprt.xp_dispatch.process_cb(req);
-	if (head->prog == ULB_PROG_NFS && head->vers == 3 &&
-	    !(served & GR_NFS_3))
-		return reply_mismatch(req, 4);
-	if (head->prog == ULB_PROG_NFS && head->vers == 4 && served == GR_NFS_3)
-		return reply_mismatch(req, 3);
-	of_nfs3_call = head->vers == 3 ? x : NULL;
+	if (x->srv->cfg.dialect) {
+		if (head->prog == ULB_PROG_NFS && head->vers == 3 &&
+		    !(served & GR_NFS_3))
+			return reply_mismatch(req, 4);
+		if (head->prog == ULB_PROG_NFS && head->vers == 4 &&
+		    served == GR_NFS_3)
+			return reply_mismatch(req, 3);
+		of_nfs3_call = head->vers == 3 ? x : NULL;
+	}
 	stat = x->xprt.xp_dispatch.process_cb(req);
+	nrt_read_withdraw();
 	of_nfs3_call = NULL;
 	return stat;
 }

@@ -124,32 +124,30 @@ static bool put_by_copy(struct xs_encode *e, const xdr_uio *uio, size_t len)
 }
 
 /*
- * Returns true if the data of @uio are in the buffer that the FSAL was given. Their
- * length is corrected: Ganesha adds two octets of padding too few (length % 4 == 1) or
- * too many (3). The length precedes the data in the stream. And @uio gets no memory to
- * free: Ganesha would free the buffer unless op_ctx is still that of the Call.
+ * Returns true if the data of @uio are in the buffer that the FSAL was given. Ganesha moves the
+ * last octets of an odd length to memory of its own, to pad them there. They still are in the
+ * buffer, so pad them there. Their length precedes them in the stream.
  */
 static bool in_read_buffer(const struct xs_encode *e, xdr_uio *uio)
 {
-	const struct fab_buf *buf = e->read_buffer;
+	const struct fab_sge *buf = &e->read_buffer;
 	xdr_vio *v = uio->uio_vio;
 	uint32_t len, padding;
 
-	if (!buf || !uio->uio_count || v->vio_head != buf->addr ||
+	if (!buf->addr || !uio->uio_count || v->vio_head != buf->addr ||
 	    e->xdrs.x_data - e->ext[e->cur].base < 4)
 		return false;
 	len = be32_get(e->xdrs.x_data - 4);
 	padding = -len % BYTES_PER_XDR_UNIT;
-	if (len > buf->size || padding > buf->size - len)
+	if (len > buf->len || padding > buf->len - len)
 		return false;
 	memset(v->vio_head + len, 0, padding);
-	v->vio_base = NULL;
 	v->vio_tail = v->vio_head + len + padding;
 	uio->uio_count = 1;
 	return true;
 }
 
-/* The stream keeps the uio, unless @mr says that the data are in registered memory. */
+/* The data are in memory that is registered as @mr, or in any (NULL). */
 static void put_by_reference(struct xs_encode *e, xdr_uio *uio,
 			     struct fab_mr *mr)
 {
@@ -170,7 +168,7 @@ static void put_by_reference(struct xs_encode *e, xdr_uio *uio,
 			.len = (uint32_t)len,
 			.room = (uint32_t)len,
 			.mr = mr,
-			.uio = first && !mr ? uio : NULL,
+			.uio = first ? uio : NULL,
 			.fixed = true,
 		};
 		first = false;
@@ -192,7 +190,7 @@ static bool encode_putbufs(XDR *xdrs, xdr_uio *uio, u_int flags)
 	uio->uio_references++;
 	if (e->error || !encode_at_end(e))
 		return xs_encode_fail(e, -EINVAL);
-	mr = in_read_buffer(e, uio) ? e->read_buffer->mr : NULL;
+	mr = in_read_buffer(e, uio) ? e->read_buffer.mr : NULL;
 	for (size_t n = 0; n < uio->uio_count; n++) {
 		const xdr_vio *v = &uio->uio_vio[n];
 		size_t len = (size_t)(v->vio_tail - v->vio_head);
@@ -211,7 +209,7 @@ static bool encode_putbufs(XDR *xdrs, xdr_uio *uio, u_int flags)
 	}
 	if (refer) {
 		put_by_reference(e, uio, mr);
-		if (!used || mr)
+		if (!used)
 			uio_put(uio);
 		return true;
 	}
@@ -418,7 +416,7 @@ int xs_encode_init(struct xs_encode *e, struct fab_pool *pool, size_t max)
 	e->pool = pool;
 	e->max = MIN(max, UINT32_MAX);
 	e->extra = 0;
-	e->read_buffer = NULL;
+	e->read_buffer = (struct fab_sge){ 0 };
 	e->xdrs.x_ops = &encode_ops;
 	e->xdrs.x_op = XDR_ENCODE;
 	e->xdrs.x_base = &e->xdrs.x_v;
@@ -433,9 +431,9 @@ void xs_encode_allow_extra(struct xs_encode *e, size_t octets)
 	e->extra = octets < UINT32_MAX - e->max ? octets : UINT32_MAX - e->max;
 }
 
-void xs_encode_set_read_buffer(struct xs_encode *e, const struct fab_buf *buf)
+void xs_encode_set_read_buffer(struct xs_encode *e, const struct fab_sge *buf)
 {
-	e->read_buffer = buf;
+	e->read_buffer = *buf;
 }
 
 struct xs_encode *xs_encode_of(XDR *xdrs)

@@ -102,7 +102,7 @@ struct xs_encode {
 	struct fab_mr *spare_mr;
 	unsigned int promised; /* buffers taken of what is promised */
 	size_t copied; /* octets of uios, for want of extents */
-	const struct fab_buf *read_buffer;
+	struct fab_sge read_buffer; /* no address: none */
 	struct xs_extent ext[RT_MAX_PIECES];
 	struct rt_piece pieces[RT_MAX_PIECES];
 };
@@ -114,11 +114,10 @@ int xs_encode_init(struct xs_encode *e, struct fab_pool *pool, size_t max);
  * chunks can take. Call it before anything is put. */
 void xs_encode_allow_extra(struct xs_encode *e, size_t octets);
 /*
- * The FSAL was given @buf (may be NULL) for the data of a READ: a uio of it is sent as
- * registered memory, and released at once. The caller keeps @buf until the stream has
- * been released. Call it before anything is put.
+ * The FSAL was given the memory @buf for the data of a READ: a uio of it is sent as registered
+ * memory. Call it before anything is put.
  */
-void xs_encode_set_read_buffer(struct xs_encode *e, const struct fab_buf *buf);
+void xs_encode_set_read_buffer(struct xs_encode *e, const struct fab_sge *buf);
 /* Returns NULL if @xdrs is not an encode stream of ours. */
 struct xs_encode *xs_encode_of(XDR *xdrs);
 /* Release all that was put, and begin again. Returns 0 or -ENOMEM. */
