@@ -135,6 +135,7 @@ struct rt_totals {
 	/* Connections that ended before RDMA began: the peer was no RDMA client, or too
 	 * slow, or there were too many at once. */
 	uint64_t failed_starts;
+	unsigned int connections_limit; /* max_connections */
 };
 /* Context: any thread. */
 void rt_totals(struct rt_instance *inst, struct rt_totals *out);

@@ -289,6 +289,7 @@ void stats_json(FILE *f, const struct stats_source *src)
 	put_stages(f, &total.stages);
 	fputs(",\n \"operations\": ", f);
 	put_classes(f, &total.classes);
+	fprintf(f, ",\n \"connections_limit\": %u", total.connections_limit);
 	fprintf(f,
 		",\n \"pool\": {\"bytes_held\": %zu, \"bytes_huge\": %zu, "
 		"\"bytes_in_use\": %zu, "

@@ -127,6 +127,7 @@ void rt_totals(struct rt_instance *inst, struct rt_totals *out)
 	out->connections = inst->nconns;
 	pthread_mutex_unlock(&inst->lock);
 	out->failed_starts = atomic_load(&inst->dom->failed_starts);
+	out->connections_limit = inst->cfg.max_connections;
 	out->stats.shortages += atomic_load(&inst->dom->shortages);
 }
 
