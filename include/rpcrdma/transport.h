@@ -207,6 +207,9 @@ bool rt_instance_bound(const struct rt_instance *inst);
  * Context: one thread at a time for each poller.
  */
 int rt_run(struct rt_instance *inst, unsigned int n, int timeout_ms);
+/* Returns how often threads have entered and left rt_run() of poller @n: odd while one is in it.
+ * Context: any thread. */
+uint64_t rt_turns(const struct rt_instance *inst, unsigned int n);
 /* Make rt_run() of poller @n return soon. Context: any thread. */
 void rt_wake(struct rt_instance *inst, unsigned int n);
 

@@ -104,7 +104,11 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 	target_link_options(unit-ganesha-blocking PRIVATE -Wl,--wrap=getrusage)
 	rpcrdma_one_thread(unit-ganesha-blocking)
 	rpcrdma_unit(ganesha-manager ganesha_manager.c
-		${PROJECT_SOURCE_DIR}/src/ganesha/hook/manager.c LIBS rpcrdma_base)
+		${PROJECT_SOURCE_DIR}/src/ganesha/hook/manager.c
+		LIBS rpcrdma_base Threads::Threads)
+	rpcrdma_unit(ganesha-liveness ganesha_liveness.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/serve/liveness.c
+		LIBS Threads::Threads)
 	rpcrdma_unit(ganesha-listeners ganesha_listeners.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/serve/listeners.c
 		LIBS rpcrdma_ntirpc rpcrdma_base)

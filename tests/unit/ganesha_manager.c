@@ -4,8 +4,11 @@
  * RDMA, and what there is to add, which stays until it is told anew. Without a manager
  * nobody is told anything.
  */
+#include <poll.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "ganesha/hook/manager.h"
@@ -129,9 +132,55 @@ static void nobody(void)
 	end();
 }
 
+static atomic_bool is_alive = true;
+
+static bool alive(void)
+{
+	return is_alive;
+}
+
+/* What has come until it says WATCHDOG=1, or until nothing has come for @ms. */
+static bool pinged(unsigned int ms)
+{
+	struct pollfd p = { .fd = notified, .events = POLLIN };
+
+	while (poll(&p, 1, (int)ms) == 1)
+		if (!strcmp(got(notified), "WATCHDOG=1"))
+			return true;
+	return false;
+}
+
+static void watch(void)
+{
+	static const struct timespec second = { .tv_sec = 1 };
+
+	begin();
+	manager.alive = alive;
+	gr_manager_watch(&manager); /* there is no watchdog */
+	CU_ASSERT_FALSE(pinged(100));
+	setenv("WATCHDOG_USEC", "400000", 1);
+	setenv("WATCHDOG_PID", "1", 1);
+	gr_manager_watch(&manager); /* or another's */
+	CU_ASSERT_FALSE(pinged(500));
+	unsetenv("WATCHDOG_PID");
+	gr_manager_watch(&manager);
+	for (int i = 0; i < 5; i++)
+		CU_ASSERT_TRUE(pinged(10000));
+	is_alive = false;
+	nanosleep(&second, NULL); /* what is under way */
+	while (*got(notified))
+		;
+	CU_ASSERT_FALSE(pinged(1000));
+	CU_ASSERT_PTR_NOT_NULL(strstr(got(journal), "a poller hangs"));
+	is_alive = true;
+	CU_ASSERT_TRUE(pinged(10000));
+	is_alive = false; /* the thread stays */
+	end();
+}
+
 static const struct unit_test tests[] = {
-	{ "ready", ready },   { "told", told }, { "again", again },
-	{ "nobody", nobody }, { NULL, NULL },
+	{ "ready", ready },   { "told", told },	  { "again", again },
+	{ "nobody", nobody }, { "watch", watch }, { NULL, NULL },
 };
 
 UNIT_MAIN("ganesha-manager", tests)

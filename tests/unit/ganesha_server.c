@@ -34,6 +34,12 @@ void gr_stats_dbus_stop(void)
 	note("dbus");
 }
 
+void gr_liveness_set(struct gr_liveness *l, struct rt_instance *i)
+{
+	(void)l;
+	(void)i;
+}
+
 void stats_socket_stop(struct stats_socket *s)
 {
 	note("stats");

@@ -74,6 +74,7 @@ enum hook_state {
 };
 
 static void describe_state(char text[GR_STATE_ROOM]);
+static bool is_alive(void);
 
 static struct {
 	_Atomic enum hook_state state;
@@ -83,8 +84,10 @@ static struct {
 	SVCXPRT *nfs_udp; /* the NFS/UDP listener; only compared */
 	char unreachable[256]; /* exports, as they were logged last */
 	struct gr_manager manager;
-} hook = { .file = { .gsh = &hook.gsh, .lock = PTHREAD_MUTEX_INITIALIZER },
+} hook = { .server.liveness.lock = PTHREAD_MUTEX_INITIALIZER,
+	   .file = { .gsh = &hook.gsh, .lock = PTHREAD_MUTEX_INITIALIZER },
 	   .manager = { .describe = describe_state,
+			.alive = is_alive,
 			.lock = PTHREAD_MUTEX_INITIALIZER } };
 
 static enum hook_state state(void)
@@ -98,6 +101,11 @@ static void set_state(enum hook_state to)
 }
 
 /* ---- The state ----------------------------------------------------------- */
+
+static bool is_alive(void)
+{
+	return gr_liveness_check(&hook.server.liveness);
+}
 
 /* All listeners exist now. Report a fault if none of them is for NFS over TCP. */
 static void check_parent(struct gr_server *s)
@@ -190,6 +198,7 @@ void gr_hooks_ready(const char *exports)
 		hook.gsh.init_wait();
 	check_parent(s);
 	gr_manager_ready(&hook.manager, exports, *s->fault);
+	gr_manager_watch(&hook.manager);
 }
 
 /* Context: control thread. */

@@ -3,8 +3,11 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/notify.h"
+#include "base/thread.h"
 
 /* Send @begin and the state. Also print @line to standard error, for the journal: "" stands
  * for the state, NULL for nothing. Caller holds m->lock. */
@@ -58,6 +61,50 @@ void gr_manager_refresh(struct gr_manager *m)
 	if (m->ready)
 		send_state(m, "", "");
 	pthread_mutex_unlock(&m->lock);
+}
+
+/* Returns the time of the manager's watchdog in microseconds, or 0 if this process has none. */
+static unsigned long long watchdog_us(void)
+{
+	const char *us = getenv("WATCHDOG_USEC"), *pid = getenv("WATCHDOG_PID");
+
+	if (!us || (pid && atol(pid) != getpid()))
+		return 0;
+	return strtoull(us, NULL, 10);
+}
+
+static void *watch_main(void *arg)
+{
+	struct gr_manager *m = arg;
+	unsigned long long us = watchdog_us() / 4;
+	const struct timespec pause = { .tv_sec = (time_t)(us / 1000000),
+					.tv_nsec =
+						(long)(us % 1000000) * 1000 };
+	bool alive = true, was;
+
+	for (;;) {
+		was = alive;
+		alive = m->alive();
+		if (alive)
+			(void)base_notify("WATCHDOG=1");
+		else if (was)
+			fputs("rpcrdma: a poller hangs: the service manager restarts the server unless it goes on\n",
+			      stderr);
+		nanosleep(&pause, NULL);
+	}
+	return NULL;
+}
+
+void gr_manager_watch(struct gr_manager *m)
+{
+	pthread_t thread;
+
+	if (!watchdog_us())
+		return;
+	if (base_thread_start(&thread, "rdma-alive", watch_main, m))
+		(void)base_notify("WATCHDOG_USEC=0");
+	else
+		pthread_detach(thread);
 }
 
 void gr_manager_stopping(void)

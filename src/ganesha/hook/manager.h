@@ -20,6 +20,8 @@
 struct gr_manager {
 	/* Format the present state as one line. */
 	void (*describe)(char state[GR_STATE_ROOM]);
+	/* Returns false if the server has hung since the last call. */
+	bool (*alive)(void);
 	/* Held while describe() is called, so that the latest state is sent last. */
 	pthread_mutex_t lock;
 	bool ready;
@@ -35,6 +37,9 @@ void gr_manager_tell(struct gr_manager *m, const char *details,
 		     const char *line);
 /* Report that the state has changed. Ignored before gr_manager_ready(). */
 void gr_manager_refresh(struct gr_manager *m);
+/* If the service manager has a watchdog (WATCHDOG_USEC), start a thread that reports every quarter of
+ * its time while alive() holds, until the process ends. If there is no thread, turn the watchdog off. */
+void gr_manager_watch(struct gr_manager *m);
 /* Report that the server stops. */
 void gr_manager_stopping(void);
 

@@ -163,7 +163,7 @@ GR_EXPORT void nfs_start(struct gsh_start_info *info)
 	if (preload.keeps)
 		gr_trim_start();
 	if (base_thread_start(&thread, NULL, ready_main, NULL))
-		base_notify("READY=1");
+		base_notify("WATCHDOG_USEC=0\nREADY=1");
 	else
 		pthread_detach(thread);
 	next.nfs_start(info);

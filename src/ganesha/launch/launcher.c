@@ -381,8 +381,9 @@ static void notify_fault(const struct launch *l, bool starts)
 {
 	char *state;
 
+	/* Ganesha by itself does not answer a watchdog. */
 	if (asprintf(&state, "%sSTATUS=RDMA is not served: %s",
-		     starts ? "READY=1\n" : "", l->fault) < 0)
+		     starts ? "WATCHDOG_USEC=0\nREADY=1\n" : "", l->fault) < 0)
 		abort(); /* no memory */
 	(void)base_notify(state);
 	free(state);

@@ -16,6 +16,7 @@
 #include "ganesha/config/config.h"
 #include "ganesha/serve/control.h"
 #include "ganesha/serve/host.h"
+#include "ganesha/serve/liveness.h"
 #include "ganesha/serve/port_watch.h"
 #include "ganesha/serve/resource.h"
 #include "ganesha/serve/rpcbind.h"
@@ -41,6 +42,7 @@ struct gr_server {
 	struct auth_gss *auth; /* while there is an instance that may use it */
 	const char *provider;
 	struct gr_workers workers;
+	struct gr_liveness liveness; /* initialized by the owner */
 	struct gr_hosts hosts;
 	uint64_t secret; /* for gr_xprt.peer */
 	struct bc_server *back;

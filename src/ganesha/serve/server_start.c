@@ -159,6 +159,7 @@ int gr_server_begin(struct gr_server *s, char *fault)
 			       flow_of, workers_poll(s));
 	if (err)
 		return err;
+	gr_liveness_set(&s->liveness, s->inst);
 	start_stats(s);
 	for (unsigned int i = 0; i < s->source.nlisteners; i++)
 		gsh_log(s->gsh, GSH_EVENT,

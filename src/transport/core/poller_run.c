@@ -127,16 +127,32 @@ static int poll_or_spin(struct rt_instance *inst, unsigned int n, int wait)
 	return found;
 }
 
+/* Only the thread that enters or leaves rt_run() writes. */
+static void count_turn(struct rt_poller_state *t)
+{
+	uint64_t turns = atomic_load_explicit(&t->turns, memory_order_relaxed);
+
+	atomic_store_explicit(&t->turns, turns + 1, memory_order_relaxed);
+}
+
+uint64_t rt_turns(const struct rt_instance *inst, unsigned int n)
+{
+	return atomic_load_explicit(&inst->poller_states[n].turns,
+				    memory_order_relaxed);
+}
+
 int rt_run(struct rt_instance *inst, unsigned int n, int timeout_ms)
 {
 	struct rt_poller_state *t = &inst->poller_states[n];
 	int found;
 
+	count_turn(t);
 	atomic_store_explicit(&t->runner, pthread_self(), memory_order_relaxed);
 	found = timeout_ms == RT_SLEEP ? poll_once(inst, n, -1) :
 					 poll_or_spin(inst, n, timeout_ms);
 	arm_log_timer(inst, n);
 	atomic_store_explicit(&t->runner, 0, memory_order_relaxed);
+	count_turn(t);
 	return found;
 }
 
