@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/prefix.h"
 #include "rpcrdma/auth.h"
 #include "rpcrdma/pool.h"
 #include "rpcrdma/wire.h"
@@ -18,6 +19,7 @@
 #define RT_MAX_CHUNKS 16 /* of one kind, in one header */
 #define RT_MAX_SEGMENTS 64 /* in one header */
 #define RT_TRANSMISSIONS_MAX 16 /* of one message (rtrext) */
+#define RT_ALLOW_MAX 64 /* prefixes of struct rt_allow */
 
 /* Messages in excess of the credit limit that are accepted and have a Receive: a peer
  * that takes "is greater than" in 4.2.1 literally sends one more ([A2]), and 4.2.1.1
@@ -164,6 +166,12 @@ enum rt_call_format {
 #define RT_EXT_XCHAR 1u /* transport characteristics, [M1] */
 #define RT_EXT_RTR 2u /* round-trip reduction */
 
+/* The client addresses that a server accepts. None: all. */
+struct rt_allow {
+	unsigned int n;
+	struct base_prefix prefix[RT_ALLOW_MAX];
+};
+
 struct rt_config {
 #define RT_SETTING_FIELD(type, field, dflt, min, max, step, what) type field;
 	RT_SETTINGS(RT_SETTING_FIELD)
@@ -182,6 +190,7 @@ struct rt_config {
 	 * see fab_srq_enable(). */
 	bool share_receives;
 	enum rt_auth_policy auth; /* of the peer's host; needs rt_params.auth */
+	struct rt_allow allow;
 	/* Octets that each rt_call, and each rt_request, carries for the upper layer. */
 	size_t call_user_size;
 	size_t request_user_size;

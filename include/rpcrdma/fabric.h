@@ -122,6 +122,14 @@ struct fab_domain_params {
 	enum fab_crc crc;
 	size_t max_fpdu; /* iwarp: longest FPDU to send; 0: no limit */
 	unsigned int max_startup; /* half-open connections; 0: 256 */
+	/*
+	 * Returns true if @peer may connect to this end. It is called before
+	 * anything is allocated for the connection; if it returns false, the
+	 * connection is refused without a log line, and does not count as a
+	 * failed start. Must not block. NULL: all may. Context: poller threads.
+	 */
+	bool (*admit)(void *ctx, const struct sockaddr_storage *peer);
+	void *admit_ctx;
 };
 
 /* Returns the table of "iwarp" or "verbs", or NULL if it is not built in. */

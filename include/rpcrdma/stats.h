@@ -123,6 +123,21 @@ struct rt_conn_info {
 	struct rt_classes classes;
 };
 
+/* X(name, help) for each reason to refuse a connection. */
+#define RT_REFUSALS(X)                                                         \
+	X(not_allowed, "the host's address is not among those allowed")        \
+	X(connections, "the limit of connections is reached")                  \
+	X(host_connections, "the limit of connections of its host is reached") \
+	X(version, "no version is in common")                                  \
+	X(other, "memory is short, the server is stopping, or the fabric")
+
+enum rt_refusal {
+#define RT_REFUSAL(name, help) RT_REFUSED_##name,
+	RT_REFUSALS(RT_REFUSAL)
+#undef RT_REFUSAL
+		RT_NREFUSALS,
+};
+
 /* The sums of all connections, including those that have ended. */
 struct rt_totals {
 	struct rt_stats stats;
@@ -131,7 +146,7 @@ struct rt_totals {
 	/* Open connections, as max_connections counts them. */
 	unsigned int connections;
 	uint64_t accepted;
-	uint64_t refused; /* at their start, or for their version */
+	uint64_t refused[RT_NREFUSALS]; /* by enum rt_refusal */
 	/* Connections that ended before RDMA began: the peer was no RDMA client, or too
 	 * slow, or there were too many at once. */
 	uint64_t failed_starts;

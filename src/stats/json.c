@@ -254,6 +254,28 @@ static void put_listeners(FILE *f, const struct stats_source *src,
 	}
 }
 
+/* How many connections were refused, and for which reasons. */
+static void put_refused(FILE *f, const struct rt_totals *t)
+{
+	static const char *const name[RT_NREFUSALS] = {
+#define NAME(reason, help) #reason,
+		RT_REFUSALS(NAME)
+#undef NAME
+	};
+	const char *comma = "";
+	uint64_t all = 0;
+
+	for (unsigned int i = 0; i < RT_NREFUSALS; i++)
+		all += t->refused[i];
+	fprintf(f, ", \"connections_refused\": %" PRIu64 ", \"refused\": {",
+		all);
+	for (unsigned int i = 0; i < RT_NREFUSALS; i++) {
+		fprintf(f, "%s\"%s\": %" PRIu64, comma, name[i], t->refused[i]);
+		comma = ", ";
+	}
+	putc('}', f);
+}
+
 void stats_json(FILE *f, const struct stats_source *src)
 {
 	struct put_array pc = { .f = f, .comma = "" };
@@ -279,10 +301,10 @@ void stats_json(FILE *f, const struct stats_source *src)
 	fputs("], \"listeners_down\": [", f);
 	put_listeners(f, src, true);
 	fprintf(f,
-		"],\n \"connections_now\": %u, \"connections_accepted\": %" PRIu64
-		", \"connections_refused\": %" PRIu64
-		", \"failed_starts\": %" PRIu64 ",\n \"totals\": ",
-		total.connections, total.accepted, total.refused,
+		"],\n \"connections_now\": %u, \"connections_accepted\": %" PRIu64,
+		total.connections, total.accepted);
+	put_refused(f, &total);
+	fprintf(f, ", \"failed_starts\": %" PRIu64 ",\n \"totals\": ",
 		total.failed_starts);
 	put_stats(f, &total.stats);
 	fputs(",\n \"stages\": ", f);

@@ -506,7 +506,8 @@ static void no_memory(void)
 	CU_ASSERT_FALSE(p.server_closed);
 	CU_ASSERT_EQUAL(p.client_error, -ECONNREFUSED);
 	rt_totals(p.server_inst, &after);
-	CU_ASSERT_EQUAL(after.refused, before.refused + 1);
+	CU_ASSERT_EQUAL(after.refused[RT_REFUSED_other],
+			before.refused[RT_REFUSED_other] + 1);
 	CU_ASSERT_EQUAL(after.accepted, before.accepted);
 	/* The other one goes on until it is closed; and there is memory again. */
 	p.client_closed = false;

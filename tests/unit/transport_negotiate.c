@@ -411,7 +411,7 @@ static void ends(struct rt_raw *r, int error, const char *reason,
 	if (reason)
 		CU_ASSERT_STRING_EQUAL(r->p.server_reason, reason);
 	rt_totals(r->p.server_inst, &t);
-	CU_ASSERT_EQUAL(t.refused, counted);
+	CU_ASSERT_EQUAL(t.refused[RT_REFUSED_version], counted);
 }
 
 /* A client whose version is not spoken: that is why it went. */

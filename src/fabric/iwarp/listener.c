@@ -299,6 +299,8 @@ static void half_open_begin(struct iw_listener *l, int fd,
 	uint64_t turn = base_pace_turn(&l->ev.pace, &host, known, now);
 	int rc;
 
+	if (!fab_domain_admits(&d->fab, peer))
+		goto refuse;
 	c = oldest_over_share(l, peer, share);
 	/* The oldest one is next. */
 	if ((c && turn) || base_pace_full(&l->ev.pace, known, now)) {

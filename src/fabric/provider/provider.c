@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* provider - logging, and memory that is in quarantine */
+/* provider - logging, admission, and memory that is in quarantine */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,6 +39,14 @@ void fab_domain_log_peer(const struct fab_domain *d,
 	}
 	host = base_addr_host((const struct sockaddr *)peer);
 	d->params.log_host(d->params.log_ctx, &host, level, text);
+}
+
+/* ---- Admission --------------------------------------------------------- */
+
+bool fab_domain_admits(const struct fab_domain *d,
+		       const struct sockaddr_storage *peer)
+{
+	return !d->params.admit || d->params.admit(d->params.admit_ctx, peer);
 }
 
 /* ---- Quarantine -------------------------------------------------------- */

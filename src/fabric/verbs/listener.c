@@ -288,6 +288,12 @@ static int request_to_conn(struct vb_listener *l, struct rdma_cm_event *ev,
 	return 0;
 }
 
+static void reject_silently(struct rdma_cm_event *ev)
+{
+	rdma_reject(ev->id, NULL, 0);
+	rdma_destroy_id(ev->id);
+}
+
 /* The upper layer has not heard of it. */
 static void reject_request(struct vb_listener *l, struct rdma_cm_event *ev,
 			   int level, const char *why)
@@ -301,17 +307,22 @@ static void reject_request(struct vb_listener *l, struct rdma_cm_event *ev,
 	base_addr_name((const struct sockaddr *)&from, peer, sizeof(peer));
 	fab_domain_log_peer(d, &from, level,
 			    "verbs: %s: connection refused: %s", peer, why);
-	rdma_reject(ev->id, NULL, 0);
-	rdma_destroy_id(ev->id);
+	reject_silently(ev);
 }
 
 static int listener_request(struct vb_listener *l, struct rdma_cm_event *ev)
 {
 	const struct rdma_conn_param *param = &ev->param.conn;
+	struct sockaddr_storage peer = { 0 };
 	const char *why = NULL;
 	struct vb_conn *c = NULL;
 	int level = LOG_NOTICE, rc;
 
+	vb_copy_addr(&peer, rdma_get_peer_addr(ev->id));
+	if (!fab_domain_admits(l->ev.fab.poller->dom, &peer)) {
+		reject_silently(ev);
+		return 0;
+	}
 	pthread_mutex_lock(&l->ev.lock);
 	if (l->ev.closed || l->id != ev->listen_id) {
 		/* The request came through an id that is lost. */

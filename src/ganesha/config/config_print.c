@@ -64,6 +64,8 @@ static bool is_hidden(const struct gr_setting *s, const struct gr_config *cfg)
 		return !cfg->host_share_given;
 	case offsetof(struct gr_config, bind):
 		return !cfg->bind.n;
+	case offsetof(struct gr_config, rt.allow):
+		return !cfg->rt.allow.n;
 	default:
 		return s->hidden;
 	}

@@ -125,6 +125,8 @@ const struct gr_setting gr_settings[] = {
 	{ TEXT(GR_RDMA, "Stats_Socket", GSH_CONFIG_PATH, stats_socket, 107,
 	       GR_STATS_SOCKET) },
 	{ SWITCH(GR_RDMA, "Rpcbind", rpcbind, true) },
+	{ VALUE(GR_RDMA, "Allow", rt.allow, gr_allow_init, gr_allow_read),
+	  .print = gr_allow_print },
 
 	{ SWITCH(GR_RDMA_DEBUG, "Worker_Polling", worker_polling, true) },
 	{ RT_SIZE(GR_RDMA_DEBUG, "Send_Size", send_size) },

@@ -72,6 +72,10 @@ void gr_size_text(uint64_t size, char *text, size_t room);
 void *gr_addrs_init(void *link_mem, void *self);
 gr_handler_fn gr_addrs_read;
 void gr_addrs_print(FILE *f, const void *value);
+/* Allow, a struct rt_allow. */
+void *gr_allow_init(void *link_mem, void *self);
+gr_handler_fn gr_allow_read;
+void gr_allow_print(FILE *f, const void *value);
 /* CRC, an enum fab_crc in 32 bits. */
 void *gr_crc_init(void *link_mem, void *self);
 gr_handler_fn gr_crc_read;

@@ -222,6 +222,57 @@ void gr_addrs_print(FILE *f, const void *value)
 	}
 }
 
+void *gr_allow_init(void *link_mem, void *self)
+{
+	if (self)
+		((struct rt_allow *)self)->n = 0;
+	return self;
+}
+
+int gr_allow_read(const char *token, int term, struct gsh_config_item *item,
+		  void *param, void *node, struct gsh_config_errors *e)
+{
+	struct rt_allow *allow = param;
+	struct base_prefix p;
+	const char *wrong;
+
+	/* Allow = "" is as good as no Allow. */
+	if (!*token)
+		return 0;
+	wrong = base_prefix_parse(token, &p);
+	if (wrong) {
+		complain(
+			node, e, "Allow: (%s) %s%s", token, wrong,
+			strchr(token, ',') ?
+				": quote the members of a list, not the whole" :
+				"");
+		return 1;
+	}
+	if (allow->n == RT_ALLOW_MAX) {
+		complain(node, e,
+			 "Allow: more than %d addresses: join some to a prefix",
+			 RT_ALLOW_MAX);
+		return 1;
+	}
+	allow->prefix[allow->n++] = p;
+	return 0;
+}
+
+void gr_allow_print(FILE *f, const void *value)
+{
+	const struct rt_allow *allow = value;
+	char text[BASE_PREFIX_TEXT];
+
+	for (unsigned int i = 0; i < allow->n; i++) {
+		const char *quote;
+
+		base_prefix_text(&allow->prefix[i], text, sizeof(text));
+		/* The parser takes some IPv6 prefixes, such as ::/0, in quotes only. */
+		quote = strchr(text, ':') && strchr(text, '/') ? "\"" : "";
+		fprintf(f, "%s%s%s%s", i ? ", " : "", quote, text, quote);
+	}
+}
+
 void *gr_crc_init(void *link_mem, void *self)
 {
 	if (self)

@@ -4,7 +4,7 @@
  *
  * Reading order: state_table.h and state_table.c; part.h (the hooks of what is above);
  * connection.h; strand.c (who runs a connection); turn.c (what a run does); work.c (work
- * requests); poller_run.c (a run of the poller); connection.c, establish.c, instance.c,
+ * requests); poller_run.c (a run of the poller); connection.c, establish.c, admission.c, instance.c,
  * info.c, shutdown.c, settings.c.
  *
  * Context: the caller is the runner, unless a comment says otherwise.
@@ -142,7 +142,7 @@ void rt_conn_publish(struct rt_conn *c);
 /* Add the connection's counters to the totals. inst->lock is held. */
 void rt_totals_add(struct rt_conn *c);
 /* Count a connection that was refused. Any thread. */
-void rt_count_refused(struct rt_instance *inst);
+void rt_count_refused(struct rt_instance *inst, enum rt_refusal why);
 
 /* ---- strand.c ---- */
 
@@ -197,6 +197,15 @@ void rt_chain_post(struct rt_conn *c);
 
 /* Note that an RDMA Read that arrives in many parts begins, or has ended. */
 void rt_long_read(struct rt_conn *c, bool begins);
+
+/* ---- admission.c ---- */
+
+/* Returns the reason to refuse a connection of @peer, after logging it, or RT_NREFUSALS. Any
+ * thread. */
+enum rt_refusal rt_admission_check(struct rt_instance *inst,
+				   const struct sockaddr_storage *peer);
+/* fab_domain_params.admit; @inst is a struct rt_instance. */
+bool rt_admission_early(void *inst, const struct sockaddr_storage *peer);
 
 /* ---- instance.c ---- */
 

@@ -75,6 +75,7 @@ static void on_request(struct fab_listener *fl, struct fab_conn *f,
 	struct fab_conn_info fi;
 	struct rt_conn *c;
 	uint8_t data[RT_PRIVATE_DATA_MAX];
+	enum rt_refusal why = RT_REFUSED_other;
 	bool refuse = false, full;
 	int rc;
 
@@ -86,6 +87,7 @@ static void on_request(struct fab_listener *fl, struct fab_conn *f,
 			inst, f,
 			"connection refused: the limit of connections is reached (%u)",
 			inst->cfg.max_connections);
+		why = RT_REFUSED_connections;
 		goto reject;
 	}
 	rc = rt_conn_new(inst, poller_of(inst, f), true, l->ops, NULL, 0, &c);
@@ -96,19 +98,25 @@ static void on_request(struct fab_listener *fl, struct fab_conn *f,
 	rt_alarm_init(c);
 	fab_conn_info(f, &fi);
 	rt_conn_set_name(c, (struct sockaddr *)&fi.peer);
-	rc = RT_TRY_PARTS(inst, admit, c, &fi.peer);
+	pthread_mutex_lock(&c->info_lock);
+	c->info.local = fi.local;
+	c->info.peer = fi.peer;
+	c->info.crc = fi.crc;
+	pthread_mutex_unlock(&c->info_lock);
+	/* The answer may have changed since the fabric asked. */
+	why = rt_admission_check(inst, &fi.peer);
+	rc = why == RT_NREFUSALS ? RT_TRY_PARTS(inst, admit, c, &fi.peer) :
+				   -EACCES;
 	if (rc) {
+		if (why == RT_NREFUSALS)
+			why = rc == -EUSERS ? RT_REFUSED_host_connections :
+					      RT_REFUSED_other;
 		rt_conn_put(c);
 		goto reject;
 	}
 	pthread_mutex_lock(&inst->lock);
 	inst->totals.accepted++;
 	pthread_mutex_unlock(&inst->lock);
-	pthread_mutex_lock(&c->info_lock);
-	c->info.local = fi.local;
-	c->info.peer = fi.peer;
-	c->info.crc = fi.crc;
-	pthread_mutex_unlock(&c->info_lock);
 	c->fab = f;
 	fab_conn_set_ready(f, rt_conn_ready, c);
 	rt_conn_publish(c);
@@ -127,7 +135,7 @@ static void on_request(struct fab_listener *fl, struct fab_conn *f,
 	if (!rc)
 		rc = fab_accept(f, &params);
 	if (rc) {
-		rt_count_refused(inst);
+		rt_count_refused(inst, RT_REFUSED_other);
 		if (!refuse)
 			rt_log(c, LOG_WARNING, "not accepted: %s",
 			       strerror(-rc));
@@ -146,7 +154,7 @@ static void on_request(struct fab_listener *fl, struct fab_conn *f,
 	rt_conn_put(c);
 	return;
 reject:
-	rt_count_refused(inst);
+	rt_count_refused(inst, why);
 	fab_reject(f, NULL, 0);
 	fab_conn_destroy_deferred(f, NULL, NULL);
 }

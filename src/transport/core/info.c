@@ -109,10 +109,10 @@ void rt_totals_add(struct rt_conn *c)
 	sum_conn(&c->inst->totals, c);
 }
 
-void rt_count_refused(struct rt_instance *inst)
+void rt_count_refused(struct rt_instance *inst, enum rt_refusal why)
 {
 	pthread_mutex_lock(&inst->lock);
-	inst->totals.refused++;
+	inst->totals.refused[why]++;
 	pthread_mutex_unlock(&inst->lock);
 }
 

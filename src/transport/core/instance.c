@@ -112,6 +112,8 @@ int rt_instance_new(const struct rt_params *p,
 			dp.log_host = base_log_host_line;
 			dp.log_ctx = inst->log;
 		}
+		dp.admit = rt_admission_early;
+		dp.admit_ctx = inst;
 		rc = fab_domain_open(p->provider, &dp, &inst->dom);
 		if (rc)
 			goto fail;
