@@ -196,6 +196,15 @@ struct rt_config {
 	size_t request_user_size;
 };
 
+/* X(field) for each of those that rt_instance_configure() changes, beside allow. */
+#define RT_CHANGEABLE(X)        \
+	X(versions)             \
+	X(max_connections)      \
+	X(max_host_connections) \
+	X(max_host_memory)      \
+	X(idle_ms)              \
+	X(idle_recv_ms)
+
 /* Replace each 0 that means a default. */
 void rt_config_defaults(struct rt_config *cfg);
 /* Check @cfg, after rt_config_defaults(). Returns NULL if it is valid, otherwise a static

@@ -125,6 +125,8 @@ struct rt_conn_info {
 
 /* X(name, help) for each reason to refuse a connection. */
 #define RT_REFUSALS(X)                                                         \
+	X(draining, "the server is being drained")                             \
+	X(evicted, "its host has been evicted")                                \
 	X(not_allowed, "the host's address is not among those allowed")        \
 	X(connections, "the limit of connections is reached")                  \
 	X(host_connections, "the limit of connections of its host is reached") \
@@ -145,6 +147,8 @@ struct rt_totals {
 	struct rt_classes classes;
 	/* Open connections, as max_connections counts them. */
 	unsigned int connections;
+	bool draining; /* rt_instance_drain() */
+	unsigned int evicted; /* prefixes that are refused now */
 	uint64_t accepted;
 	uint64_t refused[RT_NREFUSALS]; /* by enum rt_refusal */
 	/* Connections that ended before RDMA began: the peer was no RDMA client, or too

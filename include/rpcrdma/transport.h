@@ -189,11 +189,39 @@ bool rt_instance_held(const struct rt_instance *inst);
  */
 unsigned int rt_instance_shutdown(struct rt_instance *inst, unsigned int ms,
 				  bool run);
+
+/* ---- Maintenance of a server. Context: any thread ---- */
+
+/*
+ * Close in order the connections whose peer is within @who and, unless @port is 0, has that
+ * port. Refuse new connections of @who for the next @ms; 0: do not. A later call for the same
+ * @who replaces that time, unless its @ms is 0. Returns how many connections it closes, or
+ * -ENOSPC, without any effect, if RT_EVICTIONS_MAX others are refused now.
+ */
+#define RT_EVICTIONS_MAX 64
+int rt_instance_evict(struct rt_instance *inst, const struct base_prefix *who,
+		      uint16_t port, unsigned int ms);
+/* Refuse new connections, and close all that there are in order. Their Calls have @ms to
+ * finish, instead of drain_ms. 0: accept new connections again; those that are being closed
+ * still end. */
+void rt_instance_drain(struct rt_instance *inst, unsigned int ms);
+/*
+ * Apply the members of @cfg that RT_CHANGEABLE() names, and allow; the others must be as they
+ * were. Connections that exceed a lower limit stay; there are no new ones until fewer are
+ * left. Versions and allow are those of new connections. Returns 0, or -EINVAL, without any
+ * effect, if rt_config_check() refuses @cfg.
+ */
+int rt_instance_configure(struct rt_instance *inst,
+			  const struct rt_config *cfg);
+
+/* ---- What others ask of an instance ---- */
+
 struct fab_pool *rt_instance_pool(struct rt_instance *inst);
 /* Set @out to the statistics of shared Receives, or to zeros. Context: any thread. */
 void rt_share_stats(struct rt_instance *inst, struct fab_srq_stats *out);
 /* fab_for_each_port() of the instance's domain. */
 void rt_for_each_port(struct rt_instance *inst, fab_port_fn fn, void *arg);
+/* The settings at the start: rt_instance_configure() does not change them. */
 const struct rt_config *rt_instance_config(const struct rt_instance *inst);
 unsigned int rt_instance_pollers(const struct rt_instance *inst);
 /* Returns true if connections run within rt_run() alone (rt_params.foreign_threads). */

@@ -283,6 +283,7 @@ void stats_json(FILE *f, const struct stats_source *src)
 	struct fab_pool_stats pool;
 	struct fab_srq_stats shared;
 	struct rt_totals total;
+	char differing[1024];
 
 	rt_totals(src->inst, &total);
 	fab_pool_get_stats(rt_instance_pool(src->inst), &pool);
@@ -304,8 +305,18 @@ void stats_json(FILE *f, const struct stats_source *src)
 		"],\n \"connections_now\": %u, \"connections_accepted\": %" PRIu64,
 		total.connections, total.accepted);
 	put_refused(f, &total);
-	fprintf(f, ", \"failed_starts\": %" PRIu64 ",\n \"totals\": ",
-		total.failed_starts);
+	fprintf(f,
+		", \"failed_starts\": %" PRIu64
+		", \"draining\": %s, \"evicted\": %u",
+		total.failed_starts, total.draining ? "true" : "false",
+		total.evicted);
+	if (src->not_of_file) {
+		src->not_of_file(src->not_of_file_ctx, differing,
+				 sizeof(differing));
+		fputs(", \"not_of_file\": ", f);
+		put_string(f, differing);
+	}
+	fputs(",\n \"totals\": ", f);
 	put_stats(f, &total.stats);
 	fputs(",\n \"stages\": ", f);
 	put_stages(f, &total.stages);

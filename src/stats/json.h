@@ -25,6 +25,10 @@ struct stats_source {
 	char listener[STATS_MAX_LISTENERS][64]; /* "192.0.2.1:20049" */
 	/* Of these: unreachable now. Changes while others read. */
 	atomic_bool down[STATS_MAX_LISTENERS];
+	/* Set @text to the settings in use that are not those of the file, or to "". NULL: the
+	 * program has no such. Context: any thread. */
+	void (*not_of_file)(void *ctx, char *text, size_t room);
+	void *not_of_file_ctx;
 };
 
 /* Print one document and a newline. Context: any thread. */

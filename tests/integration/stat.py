@@ -457,7 +457,12 @@ def dbus(stat, path):
     methods = {m.get("name"): [(a.get("direction"), a.get("type"))
                                for a in m.findall("arg")]
                for m in ours.findall("method")}
-    assert methods == {"GetStatistics": [("out", "s")]}, methods
+    assert methods == {
+        "GetStatistics": [("out", "s")],
+        "Evict": [("in", "s"), ("in", "u"), ("out", "s")],
+        "Drain": [("in", "u"), ("out", "s")],
+        "Undrain": [("out", "s")],
+        "Set": [("in", "s"), ("in", "s"), ("out", "s")]}, methods
 
 
 def bus_call(serial, dest, path, interface, member):

@@ -40,6 +40,10 @@ void gr_liveness_set(struct gr_liveness *l, struct rt_instance *i)
 	(void)i;
 }
 
+void gr_admin_stop(struct gr_admin *a)
+{
+}
+
 void stats_socket_stop(struct stats_socket *s)
 {
 	note("stats");

@@ -17,6 +17,52 @@ static const struct rt_config with_user = {
 	.request_user_size = sizeof(void *),
 };
 
+/* ---- What the object calls, stood in for --------------------------------- */
+
+static char asked[128];
+static bool refuses;
+static unsigned int changes;
+
+static bool asks(char text[GR_ADMIN_ROOM])
+{
+	snprintf(text, GR_ADMIN_ROOM, "%s: %s", refuses ? "no" : "done", asked);
+	return !refuses;
+}
+
+bool gr_admin_evict(struct gr_admin *a, const char *who, unsigned int seconds,
+		    char text[GR_ADMIN_ROOM])
+{
+	snprintf(asked, sizeof(asked), "evict %s %u", who, seconds);
+	return asks(text);
+}
+
+bool gr_admin_drain(struct gr_admin *a, unsigned int seconds,
+		    char text[GR_ADMIN_ROOM])
+{
+	snprintf(asked, sizeof(asked), "drain %u", seconds);
+	return asks(text);
+}
+
+bool gr_admin_undrain(struct gr_admin *a, char text[GR_ADMIN_ROOM])
+{
+	snprintf(asked, sizeof(asked), "undrain");
+	return asks(text);
+}
+
+bool gr_admin_set(struct gr_admin *a, const char *name, const char *value,
+		  char text[GR_ADMIN_ROOM])
+{
+	snprintf(asked, sizeof(asked), "set %s %s", name, value);
+	return asks(text);
+}
+
+static void changed(void)
+{
+	changes++;
+}
+
+/* ---- The object ----------------------------------------------------------- */
+
 static const struct gsh_dbus_interface *const *registered;
 static const char *registered_name;
 static int32_t register_answer = 1;
@@ -90,7 +136,7 @@ static void answers(void)
 	DBusError error;
 
 	open_pair(&p, &src);
-	CU_ASSERT_PTR_NULL(gr_stats_dbus_start(&with_dbus, &src));
+	CU_ASSERT_PTR_NULL(gr_stats_dbus_start(&with_dbus, &src, NULL, NULL));
 	CU_ASSERT_STRING_EQUAL(registered_name, "rdma");
 	CU_ASSERT_STRING_EQUAL(registered[0]->name, "org.ganesha.nfsd.rdma");
 	CU_ASSERT_PTR_NULL(registered[1]);
@@ -127,18 +173,105 @@ static void no_object(void)
 	struct rt_pair p;
 
 	open_pair(&p, &src);
-	CU_ASSERT_PTR_NOT_NULL(gr_stats_dbus_start(&without, &src));
+	CU_ASSERT_PTR_NOT_NULL(gr_stats_dbus_start(&without, &src, NULL, NULL));
 	register_answer = 0;
-	CU_ASSERT_PTR_NOT_NULL(gr_stats_dbus_start(&with_dbus, &src));
+	CU_ASSERT_PTR_NOT_NULL(
+		gr_stats_dbus_start(&with_dbus, &src, NULL, NULL));
 	register_answer = 1;
 	refused("GetStatistics", "org.ganesha.nfsd.rdma.Error.NotServing");
 
 	/* Ganesha keeps the object when RDMA has ended. */
-	CU_ASSERT_PTR_NULL(gr_stats_dbus_start(&with_dbus, &src));
+	CU_ASSERT_PTR_NULL(gr_stats_dbus_start(&with_dbus, &src, NULL, NULL));
 	gr_stats_dbus_stop();
 	gr_stats_dbus_stop();
 	rt_pair_close(&p);
 	refused("GetStatistics", "org.ganesha.nfsd.rdma.Error.NotServing");
+}
+
+/* Call @method with the arguments, strings or, if @text2 is NULL and @number is not 0, a number
+ * behind the first. Returns the answer, or the name of the error, until the next call. */
+static const char *request(const char *method, const char *text1,
+			   const char *text2, const uint32_t *number)
+{
+	DBusMessage *in = dbus_message_new(DBUS_MESSAGE_TYPE_METHOD_CALL);
+	DBusMessage *reply = dbus_message_new(DBUS_MESSAGE_TYPE_METHOD_RETURN);
+	DBusMessageIter out, args;
+	static char answer[512];
+	const char *text = "";
+	DBusError error;
+
+	dbus_message_iter_init_append(in, &out);
+	if (text1)
+		dbus_message_iter_append_basic(&out, DBUS_TYPE_STRING, &text1);
+	if (text2)
+		dbus_message_iter_append_basic(&out, DBUS_TYPE_STRING, &text2);
+	if (number)
+		dbus_message_iter_append_basic(&out, DBUS_TYPE_UINT32, number);
+	dbus_error_init(&error);
+	/* As Ganesha does: NULL if there are none. */
+	if (find(method)->method(dbus_message_iter_init(in, &args) ? &args :
+								     NULL,
+				 reply, &error))
+		CU_ASSERT_TRUE(dbus_message_get_args(reply, NULL,
+						     DBUS_TYPE_STRING, &text,
+						     DBUS_TYPE_INVALID));
+	snprintf(answer, sizeof(answer), "%s%s%s",
+		 error.name ? error.name : text, error.name ? " " : "",
+		 error.name ? error.message : "");
+	dbus_error_free(&error);
+	dbus_message_unref(reply);
+	dbus_message_unref(in);
+	return answer;
+}
+
+static void administers(void)
+{
+	static const uint32_t seven = 7;
+	struct gr_admin admin = { .gsh = NULL };
+	struct stats_source src;
+	struct rt_pair p;
+
+	open_pair(&p, &src);
+	CU_ASSERT_PTR_NULL(
+		gr_stats_dbus_start(&with_dbus, &src, &admin, changed));
+	CU_ASSERT_STRING_EQUAL(request("Evict", "192.0.2.1", NULL, &seven),
+			       "done: evict 192.0.2.1 7");
+	CU_ASSERT_STRING_EQUAL(request("Set", "Allow", "10.0.0.0/8", NULL),
+			       "done: set Allow 10.0.0.0/8");
+	CU_ASSERT_EQUAL(changes, 0);
+	CU_ASSERT_STRING_EQUAL(request("Drain", NULL, NULL, &seven),
+			       "done: drain 7");
+	CU_ASSERT_EQUAL(changes, 1);
+	CU_ASSERT_STRING_EQUAL(request("Undrain", NULL, NULL, NULL),
+			       "done: undrain");
+	CU_ASSERT_EQUAL(changes, 2);
+	refuses = true;
+	CU_ASSERT_STRING_EQUAL(
+		request("Drain", NULL, NULL, &seven),
+		"org.ganesha.nfsd.rdma.Error.Refused no: drain 7");
+	CU_ASSERT_EQUAL(changes, 2);
+	refuses = false;
+
+	/* Arguments that are missing, of another type, or too many. */
+	*asked = '\0';
+	for (unsigned int i = 0; i < 7; i++) {
+		const char *is =
+			i == 0 ? request("Evict", NULL, NULL, NULL) :
+			i == 1 ? request("Evict", "x", NULL, NULL) :
+			i == 2 ? request("Evict", "x", "y", NULL) :
+			i == 3 ? request("Drain", "x", NULL, NULL) :
+			i == 4 ? request("Undrain", NULL, NULL, &seven) :
+			i == 5 ? request("Set", "x", "y", &seven) :
+				 request("Set", "x", NULL, &seven);
+
+		CU_ASSERT_PTR_EQUAL(strstr(is, DBUS_ERROR_INVALID_ARGS), is);
+	}
+	CU_ASSERT_STRING_EQUAL(asked, "");
+	gr_stats_dbus_stop();
+	CU_ASSERT_PTR_NOT_NULL(strstr(request("Undrain", NULL, NULL, NULL),
+				      "no longer served"));
+	CU_ASSERT_STRING_EQUAL(asked, "");
+	rt_pair_close(&p);
 }
 
 static void too_long(void)
@@ -150,7 +283,7 @@ static void too_long(void)
 	memset(name, 'n', sizeof(name) - 1);
 	open_pair(&p, &src);
 	src.program = name;
-	CU_ASSERT_PTR_NULL(gr_stats_dbus_start(&with_dbus, &src));
+	CU_ASSERT_PTR_NULL(gr_stats_dbus_start(&with_dbus, &src, NULL, NULL));
 	refused("GetStatistics", DBUS_ERROR_LIMITS_EXCEEDED);
 	gr_stats_dbus_stop();
 	rt_pair_close(&p);
@@ -185,7 +318,7 @@ static void text(void)
 	FILE *f;
 
 	open_pair(&p, &src);
-	CU_ASSERT_PTR_NULL(gr_stats_dbus_start(&with_dbus, &src));
+	CU_ASSERT_PTR_NULL(gr_stats_dbus_start(&with_dbus, &src, NULL, NULL));
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		src.program = cases[i].in;
 		f = open_memstream(&got, &len);
@@ -237,7 +370,7 @@ static void ending(void)
 	pthread_t t;
 
 	open_pair(&p, &src);
-	CU_ASSERT_PTR_NULL(gr_stats_dbus_start(&with_dbus, &src));
+	CU_ASSERT_PTR_NULL(gr_stats_dbus_start(&with_dbus, &src, NULL, NULL));
 	a.method = find("GetStatistics");
 	CU_ASSERT_EQUAL_FATAL(pthread_create(&t, NULL, ask, &a), 0);
 	for (uint32_t i = 0; atomic_load(&a.answered) < 50; i++)
@@ -249,9 +382,13 @@ static void ending(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "answers", answers },	  { "no object", no_object },
-	{ "too long", too_long }, { "text", text },
-	{ "ending", ending },	  { NULL, NULL },
+	{ "answers", answers },
+	{ "no object", no_object },
+	{ "administers", administers },
+	{ "too long", too_long },
+	{ "text", text },
+	{ "ending", ending },
+	{ NULL, NULL },
 };
 
 int main(int argc, char **argv)

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Whose connections a server accepts: by iwarp, which asks first, and by the loop. */
 #include <errno.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/prefix.h"
 #include "rt_pair.h"
@@ -31,8 +35,8 @@ static uint64_t refused(struct rt_instance *inst, enum rt_refusal why)
 /* ---- By iwarp ------------------------------------------------------------ */
 
 struct end {
-	unsigned int up, closed;
-	int error;
+	atomic_uint up, closed; /* connections are run by several threads */
+	atomic_int error;
 	char said[256];
 };
 
@@ -82,7 +86,7 @@ struct iwarp {
 static void iwarp_start(struct iwarp *w, const struct rt_allow *a)
 {
 	struct rt_params sp = { .provider = fab_provider("iwarp"),
-				.log = end_log,
+				.log = a ? end_log : NULL,
 				.log_ctx = &w->s };
 	struct rt_params cp = { .provider = fab_provider("iwarp") };
 	struct sockaddr_in in = { .sin_family = AF_INET,
@@ -185,11 +189,298 @@ static void asked_late(void)
 	rt_pair_close(&p);
 }
 
+/* ---- Evictions -------------------------------------------------------------- */
+
+static struct base_prefix prefix(const char *text)
+{
+	struct base_prefix p;
+
+	CU_ASSERT_PTR_NULL_FATAL(base_prefix_parse(text, &p));
+	return p;
+}
+
+struct ports {
+	unsigned int n;
+	uint16_t port[8];
+};
+
+static void note_port(const struct rt_conn_info *info, void *arg)
+{
+	struct ports *p = arg;
+	const struct sockaddr_in *in = (const struct sockaddr_in *)&info->peer;
+
+	p->port[p->n++] = ntohs(in->sin_port);
+}
+
+/* Of the server, and of the client, which may have been refused before. */
+static void run_until_closed(struct iwarp *w, unsigned int server,
+			     unsigned int client)
+{
+	for (unsigned int i = 0;
+	     i < 100000 && (w->s.closed < server || w->c.closed < client); i++)
+		iwarp_run(w);
+	CU_ASSERT_EQUAL(w->s.closed, server);
+	CU_ASSERT_EQUAL(w->c.closed, client);
+}
+
+static void evicts(void)
+{
+	struct base_prefix other = prefix("10.0.0.0/8");
+	struct base_prefix here = prefix("127.0.0.1");
+	struct ports p = { 0 };
+	struct rt_totals t;
+	struct iwarp w;
+
+	iwarp_start(&w, NULL);
+	for (unsigned int i = 0; i < 3; i++)
+		CU_ASSERT_TRUE_FATAL(iwarp_connect(&w));
+	/* Nobody, and one of three. */
+	CU_ASSERT_EQUAL(rt_instance_evict(w.server, &other, 0, 0), 0);
+	rt_for_each_conn(w.server, note_port, &p);
+	CU_ASSERT_EQUAL_FATAL(p.n, 3);
+	CU_ASSERT_EQUAL(rt_instance_evict(w.server, &here, p.port[1], 0), 1);
+	run_until_closed(&w, 1, 1);
+	CU_ASSERT_EQUAL(w.s.error, 0);
+	CU_ASSERT_EQUAL(w.c.error, 0);
+	CU_ASSERT_EQUAL(rt_instance_evict(w.server, &here, p.port[1], 0), 0);
+	/* The host may come back. */
+	CU_ASSERT_TRUE(iwarp_connect(&w));
+	/* All of a host, which then may not. */
+	CU_ASSERT_EQUAL(rt_instance_evict(w.server, &here, 0, 86400000), 3);
+	run_until_closed(&w, 4, 4);
+	CU_ASSERT_FALSE(iwarp_connect(&w));
+	CU_ASSERT_TRUE(refused(w.server, RT_REFUSED_evicted) > 0);
+	rt_totals(w.server, &t);
+	CU_ASSERT_EQUAL(t.evicted, 1);
+	/* Its time is replaced, and over. */
+	CU_ASSERT_EQUAL(rt_instance_evict(w.server, &here, 0, 1), 0);
+	usleep(5000);
+	CU_ASSERT_TRUE(iwarp_connect(&w));
+	rt_totals(w.server, &t);
+	CU_ASSERT_EQUAL(t.evicted, 0);
+	rt_instance_drain(w.server, 1000);
+	run_until_closed(&w, 5, 6);
+	CU_ASSERT_EQUAL(rt_instance_shutdown(w.server, 1000, true), 0);
+	CU_ASSERT_EQUAL(rt_instance_shutdown(w.client, 1000, true), 0);
+	rt_instance_destroy(w.server);
+	rt_instance_destroy(w.client);
+}
+
+static void evicts_so_many(void)
+{
+	struct rt_totals t;
+	struct iwarp w;
+
+	iwarp_start(&w, NULL);
+	for (unsigned int i = 0; i <= RT_EVICTIONS_MAX; i++) {
+		struct base_prefix p = prefix("10.0.0.0");
+
+		p.addr.s6_addr[15] = (uint8_t)i;
+		CU_ASSERT_EQUAL(rt_instance_evict(w.server, &p, 0, 60000),
+				i < RT_EVICTIONS_MAX ? 0 : -ENOSPC);
+	}
+	rt_totals(w.server, &t);
+	CU_ASSERT_EQUAL(t.evicted, RT_EVICTIONS_MAX);
+	CU_ASSERT_TRUE(iwarp_connect(&w));
+	iwarp_end(&w);
+}
+
+/* ---- Drains ------------------------------------------------------------------- */
+
+/* Calls in progress are answered, and nobody new is accepted. */
+static void drains(void)
+{
+	struct rt_config with_user = { .request_user_size = sizeof(void *) };
+	struct rt_totals t;
+	struct rt_pair p;
+	struct rt_rpc r;
+
+	CU_ASSERT_TRUE_FATAL(rt_pair_open(&p, &with_user, NULL, NULL));
+	p.hold = true;
+	rt_rpc_init(&p, p.client, &r, 7, 100, false, 200, 0, 0, 0, 0);
+	rt_rpc_submit(p.client, &r);
+	rt_pair_run(&p);
+	CU_ASSERT_EQUAL_FATAL(p.nheld, 1);
+	rt_instance_drain(p.server_inst, 60000);
+	rt_pair_run(&p);
+	CU_ASSERT_FALSE(p.server_closed);
+	rt_totals(p.server_inst, &t);
+	CU_ASSERT_TRUE(t.draining);
+	rt_pair_answer(&p, p.held[--p.nheld]);
+	rt_pair_run(&p);
+	CU_ASSERT_TRUE(r.done);
+	CU_ASSERT_EQUAL(r.rq->status, 0);
+	CU_ASSERT_TRUE(rt_rpc_check(&r));
+	CU_ASSERT_TRUE(p.server_closed);
+	CU_ASSERT_EQUAL(p.server_error, 0);
+	CU_ASSERT_EQUAL(p.client_error, 0);
+	rt_rpc_free(&r);
+
+	CU_ASSERT_FALSE(rt_pair_connect(&p));
+	CU_ASSERT_EQUAL(refused(p.server_inst, RT_REFUSED_draining), 1);
+	rt_instance_drain(p.server_inst, 0);
+	CU_ASSERT_TRUE(rt_pair_connect(&p));
+	CU_ASSERT_EQUAL(refused(p.server_inst, RT_REFUSED_draining), 1);
+	rt_pair_close(&p);
+}
+
+/* One that is not answered ends after the time of the drain, not of the setting. */
+static void drains_in_time(void)
+{
+	struct rt_config with_user = { .request_user_size = sizeof(void *) };
+	struct rt_config server = { .drain_ms = 3600000 };
+	struct rt_pair p;
+	struct rt_rpc r;
+
+	CU_ASSERT_TRUE_FATAL(rt_pair_open(&p, &with_user, &server, NULL));
+	p.hold = true;
+	rt_rpc_init(&p, p.client, &r, 7, 100, false, 200, 0, 0, 0, 0);
+	rt_rpc_submit(p.client, &r);
+	rt_pair_run(&p);
+	rt_instance_drain(p.server_inst, 50);
+	for (unsigned int i = 0; i < 2000 && !p.server_closed; i++) {
+		usleep(1000);
+		rt_pair_run(&p);
+	}
+	CU_ASSERT_TRUE(p.server_closed);
+	rt_pair_run(&p);
+	CU_ASSERT_TRUE(r.done);
+	CU_ASSERT_NOT_EQUAL(r.rq->status, 0);
+	rt_rpc_free(&r);
+	rt_pair_close(&p);
+}
+
+/* ---- Settings ------------------------------------------------------------------ */
+
+static void changes(void)
+{
+	struct rt_config cfg = { .max_connections = 8 };
+	struct rt_totals t;
+	struct rt_pair p;
+
+	CU_ASSERT_TRUE_FATAL(rt_pair_open(&p, NULL, &cfg, NULL));
+	cfg = *rt_instance_config(p.server_inst);
+	/* Wrong ones change nothing. */
+	cfg.max_connections = 0xffffff;
+	cfg.versions = 1u << WIRE_VERS1;
+	CU_ASSERT_EQUAL(rt_instance_configure(p.server_inst, &cfg), -EINVAL);
+	/* A limit below what there is: that stays, and nothing new. */
+	cfg.max_connections = 1;
+	cfg.versions = 0;
+	CU_ASSERT_EQUAL(rt_instance_configure(p.server_inst, &cfg), 0);
+	rt_pair_run(&p);
+	CU_ASSERT_FALSE(p.server_closed);
+	{
+		struct rt_conn *client = p.client, *server = p.server;
+
+		CU_ASSERT_FALSE(rt_pair_connect(&p));
+		CU_ASSERT_EQUAL(refused(p.server_inst, RT_REFUSED_connections),
+				1);
+		p.client = client;
+		p.server = server;
+	}
+	/* An idle connection learns of its new end. */
+	cfg.idle_ms = 20;
+	CU_ASSERT_EQUAL(rt_instance_configure(p.server_inst, &cfg), 0);
+	p.server_closed = false;
+	for (unsigned int i = 0; i < 2000 && !p.server_closed; i++) {
+		usleep(1000);
+		rt_pair_run(&p);
+	}
+	CU_ASSERT_TRUE(p.server_closed);
+	CU_ASSERT_EQUAL(p.server_error, 0);
+	CU_ASSERT_PTR_NOT_NULL(strstr(p.server_reason, "idle for 20 ms"));
+	rt_totals(p.server_inst, &t);
+	CU_ASSERT_EQUAL(t.connections, 0);
+	/* Versions of new connections. */
+	cfg.idle_ms = 0;
+	cfg.versions = 1u << WIRE_VERS1;
+	CU_ASSERT_EQUAL(rt_instance_configure(p.server_inst, &cfg), 0);
+	CU_ASSERT_TRUE(rt_pair_connect(&p));
+	CU_ASSERT_TRUE(p.v1);
+	/* And addresses. */
+	cfg.allow = allow("192.0.2.1", NULL);
+	CU_ASSERT_EQUAL(rt_instance_configure(p.server_inst, &cfg), 0);
+	rt_pair_run(&p);
+	CU_ASSERT_FALSE(p.server_closed);
+	rt_pair_close(&p);
+}
+
+/* ---- While others run the connections ------------------------------------------ */
+
+static atomic_bool over;
+
+static void *run_server(void *server)
+{
+	while (!atomic_load(&over))
+		rt_run(server, 0, 10);
+	return NULL;
+}
+
+static void *maintain(void *server)
+{
+	struct rt_config cfg = *rt_instance_config(server);
+	struct base_prefix here = prefix("127.0.0.1");
+	struct rt_totals t;
+
+	for (unsigned int i = 0; i < 100; i++) {
+		cfg.max_connections = i % 2 ? 1024 : 1;
+		cfg.idle_ms = i % 3 ? 0 : 3600000;
+		cfg.allow = allow("127.0.0.0/8", i % 2 ? "::/0" : NULL);
+		CU_ASSERT_EQUAL(rt_instance_configure(server, &cfg), 0);
+		CU_ASSERT_TRUE(rt_instance_evict(server, &here, 0, i % 2) >= 0);
+		rt_instance_drain(server, 1000);
+		rt_totals(server, &t);
+		rt_instance_drain(server, 0);
+		usleep(500);
+	}
+	atomic_store(&over, true);
+	return NULL;
+}
+
+static void all_at_once(void)
+{
+	pthread_t runner, admin;
+	struct iwarp w;
+
+	iwarp_start(&w, NULL);
+	atomic_store(&over, false);
+	CU_ASSERT_EQUAL_FATAL(pthread_create(&admin, NULL, maintain, w.server),
+			      0);
+	CU_ASSERT_EQUAL_FATAL(
+		pthread_create(&runner, NULL, run_server, w.server), 0);
+	while (!atomic_load(&over)) {
+		struct rt_conn *c;
+
+		CU_ASSERT_EQUAL_FATAL(rt_connect(w.client, 0,
+						 (struct sockaddr *)&w.at,
+						 sizeof(struct sockaddr_in),
+						 &end_ops, &w.c, &c),
+				      0);
+		for (unsigned int i = 0; i < 20; i++)
+			rt_run(w.client, 0, 0);
+	}
+	pthread_join(admin, NULL);
+	pthread_join(runner, NULL);
+	/* Some had begun, whatever was refused. */
+	for (unsigned int i = 0; i < 100000 && !iwarp_connect(&w); i++)
+		;
+	CU_ASSERT_TRUE(w.c.up > 0);
+	rt_instance_drain(w.server, 1000);
+	for (unsigned int i = 0; i < 100000 && w.s.closed < w.s.up; i++)
+		iwarp_run(&w);
+	CU_ASSERT_EQUAL(rt_instance_shutdown(w.server, 2000, true), 0);
+	CU_ASSERT_EQUAL(rt_instance_shutdown(w.client, 2000, true), 0);
+	rt_instance_destroy(w.server);
+	rt_instance_destroy(w.client);
+}
+
 static const struct unit_test tests[] = {
-	{ "not allowed", not_allowed },
-	{ "is allowed", is_allowed },
-	{ "asked late", asked_late },
-	{ NULL, NULL },
+	{ "not allowed", not_allowed },	      { "is allowed", is_allowed },
+	{ "asked late", asked_late },	      { "evicts", evicts },
+	{ "evicts so many", evicts_so_many }, { "drains", drains },
+	{ "drains in time", drains_in_time }, { "changes", changes },
+	{ "all at once", all_at_once },	      { NULL, NULL },
 };
 
 UNIT_MAIN("transport-admission", tests)

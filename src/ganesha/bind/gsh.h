@@ -68,6 +68,21 @@ const char *gsh_check_listener(struct gsh *g, SVCXPRT *xprt,
  */
 const char *gsh_check_parser(struct gsh *g);
 
+/* A text that the parser has read. */
+struct gsh_parsed {
+	struct gsh_config *tree;
+	struct gsh_config_errors e;
+	char path[32]; /* as errors name it */
+	int fd;
+	void (*release)(struct gsh_config *tree);
+};
+
+/* Parse @text as a file. Returns false if there is no tree, with nothing to end. Context: any
+ * thread. */
+bool gsh_parse_text(const struct gsh *g, const char *text,
+		    struct gsh_parsed *p);
+void gsh_parse_end(struct gsh_parsed *p);
+
 /* Write one line to Ganesha's log, component RPC. GSH_FATAL does not return. Context: any
  * thread. */
 #define gsh_log(g, lvl, ...)                                                   \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * parser - check that Ganesha's parser works as compat/ganesha.h says
+ * parser - parse a text, and check that Ganesha's parser works as compat/ganesha.h says
  *
- * Let it read a block with an item of each type that is used here, without one that has a
+ * For the check let it read a block with an item of each type that is used here, without one that has a
  * default, and blocks with faults. There are no syntax errors, because the parser logs
  * them, and there is no log yet.
  */
@@ -117,37 +117,54 @@ static const char good[] = BLOCK " {\n"
 				 "	Lie = false;\n"
 				 "}\n";
 
+bool gsh_parse_text(const struct gsh *g, const char *text, struct gsh_parsed *p)
+{
+	struct gsh_config *(*parse_file)(char *path,
+					 struct gsh_config_errors *e);
+
+	*(void **)&parse_file = dlsym(RTLD_NEXT, "config_ParseFile");
+	*(void **)&p->release = dlsym(RTLD_NEXT, "config_Free");
+	p->fd = memfd_create("parser", MFD_CLOEXEC);
+	snprintf(p->path, sizeof(p->path), "/proc/self/fd/%d", p->fd);
+	if (!parse_file || !p->release ||
+	    write(p->fd, text, strlen(text)) != (ssize_t)strlen(text) ||
+	    !g->init_error_type(&p->e)) {
+		close(p->fd);
+		return false;
+	}
+	p->tree = parse_file(p->path, &p->e);
+	if (p->tree)
+		return true;
+	gsh_parse_end(p);
+	return false;
+}
+
+void gsh_parse_end(struct gsh_parsed *p)
+{
+	if (p->tree)
+		p->release(p->tree);
+	close(p->fd);
+	fclose(p->e.fp);
+	free(p->e.diag_buf);
+}
+
 /* Read @text into @v. Returns how many blocks were read, or -1; and what has been wrong in @e,
  * whose file is closed. */
 static int parse(const struct gsh *g, const char *text, char path[32],
 		 struct values *v, struct gsh_config_errors *e)
 {
 	struct gsh_config_block block = gr_block(BLOCK, items, gr_block_accept);
-	struct gsh_config *(*parse_file)(char *path,
-					 struct gsh_config_errors *e);
-	void (*release)(struct gsh_config * tree);
-	int fd = memfd_create("parser", MFD_CLOEXEC), found = -1;
-	struct gsh_config *tree;
+	struct gsh_parsed p;
+	int found;
 
 	memset(v, PATTERN, sizeof(*v));
 	v->list = 0; /* the parser only sets bits of it */
-	*(void **)&parse_file = dlsym(RTLD_NEXT, "config_ParseFile");
-	*(void **)&release = dlsym(RTLD_NEXT, "config_Free");
-	snprintf(path, 32, "/proc/self/fd/%d", fd);
-	if (!parse_file || !release ||
-	    write(fd, text, strlen(text)) != (ssize_t)strlen(text) ||
-	    !g->init_error_type(e)) {
-		close(fd);
+	if (!gsh_parse_text(g, text, &p))
 		return -1;
-	}
-	tree = parse_file(path, e);
-	if (tree) {
-		found = g->load_config_from_parse(tree, &block, v, true, e);
-		release(tree);
-	}
-	close(fd);
-	fclose(e->fp);
-	free(e->diag_buf);
+	memcpy(path, p.path, sizeof(p.path));
+	found = g->load_config_from_parse(p.tree, &block, v, true, &p.e);
+	gsh_parse_end(&p);
+	*e = p.e;
 	return found;
 }
 

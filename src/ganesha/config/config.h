@@ -112,6 +112,9 @@ size_t gr_config_receives(const struct gr_config *cfg);
 
 /* Print all settings in the syntax of ganesha.conf, and what follows from them as comments. */
 void gr_config_print(FILE *f, const struct gr_config *cfg);
+/* Print the blocks of @cfg, with @value for the setting @s. */
+void gr_config_print_with(FILE *f, const struct gr_config *cfg,
+			  const struct gr_setting *s, const char *value);
 /* Print the names of the settings that differ, with commas between them. Returns how many. */
 unsigned int gr_config_differences(FILE *f, const struct gr_config *a,
 				   const struct gr_config *b);

@@ -200,6 +200,66 @@ void gr_config_print(FILE *f, const struct gr_config *given)
 			text);
 }
 
+void gr_setting_text(const struct gr_setting *s, const struct gr_config *cfg,
+		     char text[GR_SETTING_ROOM])
+{
+	FILE *f = is_hidden(s, cfg) ? NULL :
+				      fmemopen(text, GR_SETTING_ROOM, "w");
+
+	snprintf(text, GR_SETTING_ROOM, "not set");
+	if (!f)
+		return;
+	print_value(f, s, gr_setting_value(s, cfg));
+	fclose(f);
+	text[GR_SETTING_ROOM - 1] = '\0';
+}
+
+/* Print what the file must have for @value. The parser takes sizes and some addresses in quotes
+ * only. */
+static void print_given(FILE *f, const struct gr_setting *s, const char *value)
+{
+	const char *quote = s->item.type == GSH_CONFIG_PROC ? "\"" : "";
+	const char *comma = "";
+
+	fprintf(f, "\t%s = ", s->item.name);
+	do {
+		size_t n = strcspn(value, ",");
+		size_t blank = strspn(value, " ");
+
+		blank = MIN(blank, n);
+		fprintf(f, "%s%s%.*s%s", comma, quote, (int)(n - blank),
+			value + blank, quote);
+		comma = ", ";
+		value += n;
+	} while (*value++);
+	fputs(";\n", f);
+}
+
+void gr_config_print_with(FILE *f, const struct gr_config *given,
+			  const struct gr_setting *set, const char *value)
+{
+	static const struct {
+		enum gr_setting_block block;
+		const char *name;
+	} blocks[] = { { GR_RDMA, "RDMA" }, { GR_RDMA_DEBUG, "RDMA_Debug" } };
+	struct gr_config cfg = *given;
+	struct rt_config rt;
+
+	gr_config_transport(&cfg, &rt);
+	cfg.shared.max = rt.max_shared_receives;
+	for (unsigned int i = 0; i < 2; i++) {
+		fprintf(f, "%s {\n", blocks[i].name);
+		for (const struct gr_setting *s = gr_settings; s->item.name;
+		     s++)
+			if (s->block == blocks[i].block &&
+			    strcmp(s->item.name, set->item.name))
+				print_setting(f, s, &cfg);
+		if (set->block == blocks[i].block)
+			print_given(f, set, value);
+		fputs("}\n", f);
+	}
+}
+
 /* Returns true if gr_config_print() would print the setting differently. */
 static bool differs(const struct gr_setting *s, const struct gr_config *a,
 		    const struct gr_config *b)

@@ -30,6 +30,8 @@ struct gr_setting {
 	size_t width; /* of the value, in bytes */
 	/* A second value that is read from the setting before it. Not printed. */
 	bool hidden;
+	/* It can change while the server runs, see serve/admin.h. */
+	bool changeable;
 
 	/* For a size, a type that Ganesha's parser lacks. step is 0 for others. */
 	uint64_t min, max, def;
@@ -58,6 +60,12 @@ const void *gr_setting_value(const struct gr_setting *s,
  * GR_RDMA_DEBUG. */
 bool gr_setting_is_changed(const struct gr_setting *s,
 			   const struct gr_config *cfg);
+
+/* Set @text to the value as the file has it, cut off at its end; to "not set" if the file would
+ * not have the setting. */
+#define GR_SETTING_ROOM 256
+void gr_setting_text(const struct gr_setting *s, const struct gr_config *cfg,
+		     char text[GR_SETTING_ROOM]);
 
 /* ---- value.c: types that Ganesha's parser does not know ----------------- */
 

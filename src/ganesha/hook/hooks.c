@@ -168,7 +168,10 @@ static void describe_state(char text[GR_STATE_ROOM])
 		gr_listeners_text(&s->source, text, GR_STATE_ROOM);
 		n = strlen(text);
 		snprintf(
-			text + n, GR_STATE_ROOM - n, "%s%s%s",
+			text + n, GR_STATE_ROOM - n, "%s%s%s%s",
+			atomic_load(&s->admin.draining) ?
+				"; drained: no new connections until rpcrdma-ctl undrain" :
+				"",
 			atomic_load(&s->device_came) ?
 				"; there is an RDMA device now: restart to use it" :
 				"",
@@ -201,7 +204,7 @@ void gr_hooks_ready(const char *exports)
 	gr_manager_watch(&hook.manager);
 }
 
-/* Context: control thread. */
+/* Context: any thread. */
 static void state_changed(void)
 {
 	gr_manager_refresh(&hook.manager);

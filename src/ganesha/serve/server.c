@@ -115,6 +115,7 @@ static void drain_all(void *arg)
 	gr_control_every(&s->control, 0, NULL, NULL);
 	gr_liveness_set(&s->liveness, NULL);
 	gr_stats_dbus_stop();
+	gr_admin_stop(&s->admin);
 	stats_socket_stop(s->stats);
 	s->stats = NULL;
 	bc_server_close(s->back);
@@ -148,6 +149,7 @@ static void free_all(void *arg)
 {
 	struct gr_server *s = arg;
 
+	gr_admin_stop(&s->admin);
 	/* Do the work that the fabric has deferred to its poller. */
 	if (s->inst && rt_instance_shutdown(s->inst, 1000, true))
 		return;

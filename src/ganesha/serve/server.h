@@ -14,6 +14,7 @@
 
 #include "ganesha/bind/gsh.h"
 #include "ganesha/config/config.h"
+#include "ganesha/serve/admin.h"
 #include "ganesha/serve/control.h"
 #include "ganesha/serve/host.h"
 #include "ganesha/serve/liveness.h"
@@ -48,11 +49,13 @@ struct gr_server {
 	struct bc_server *back;
 	struct stats_socket *stats;
 	struct stats_source source;
+	struct gr_admin admin;
 	struct rt_listener *listener[STATS_MAX_LISTENERS]; /* as in source */
 	struct gr_port_watch ports; /* control thread */
 	bool lacks_device; /* Provider = auto found none */
 	atomic_bool device_came; /* there is one now */
-	/* Called by the control thread when source.down or device_came has changed. */
+	/* Called when source.down, device_came or admin.draining has changed. Context: any
+	 * thread. */
 	void (*state_changed)(void);
 	struct gr_rpcbind rpcbind;
 	atomic_uint clients; /* CLIENTs ever created */

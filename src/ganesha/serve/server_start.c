@@ -45,8 +45,10 @@ static void start_stats(struct gr_server *s)
 	const char *wrong;
 	int err;
 
-	wrong = s->cfg.stats_dbus ? gr_stats_dbus_start(s->gsh, &s->source) :
-				    NULL;
+	wrong = s->cfg.stats_dbus ?
+			gr_stats_dbus_start(s->gsh, &s->source, &s->admin,
+					    s->state_changed) :
+			NULL;
 	if (wrong)
 		gsh_log(s->gsh, GSH_EVENT, "no statistics on D-Bus: %s", wrong);
 	if (!path || !*path)
@@ -148,6 +150,9 @@ int gr_server_begin(struct gr_server *s, char *fault)
 	s->source.program_version = GSH_VERSION;
 	s->source.provider = s->provider;
 	s->source.started = base_now_ns();
+	gr_admin_start(&s->admin, s->gsh, s->inst, &s->cfg);
+	s->source.not_of_file = gr_admin_not_of_file;
+	s->source.not_of_file_ctx = &s->admin;
 	err = bc_server_create(s->inst, NULL, &s->back);
 	if (err)
 		return err;

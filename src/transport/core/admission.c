@@ -3,11 +3,12 @@
  * admission - whose connections a server accepts
  *
  * The fabric asks before it allocates anything for a connection, and on_request() asks once
- * more when the connection is in the list of the instance: since then, whoever closes the
- * connections of a host finds it there.
+ * more when the connection is in the list of the instance (maintenance.c).
  *
  * Context: any thread. inst->lock guards the rules.
  */
+#include <errno.h>
+
 #include "base/addr.h"
 #include "transport/core/core.h"
 
@@ -27,6 +28,19 @@ static bool is_allowed(const struct rt_allow *allow,
 	return !allow->n;
 }
 
+/* Caller holds inst->lock. */
+static bool is_evicted(const struct rt_admission *a,
+		       const struct sockaddr_storage *peer)
+{
+	uint64_t now = rt_now_ms();
+
+	for (unsigned int i = 0; i < RT_EVICTIONS_MAX; i++)
+		if (a->evicted[i].until > now &&
+		    base_prefix_has(&a->evicted[i].who, peer))
+			return true;
+	return false;
+}
+
 enum rt_refusal rt_admission_check(struct rt_instance *inst,
 				   const struct sockaddr_storage *peer)
 {
@@ -35,8 +49,12 @@ enum rt_refusal rt_admission_check(struct rt_instance *inst,
 	char name[64];
 
 	pthread_mutex_lock(&inst->lock);
-	if (!is_allowed(&inst->cfg.allow, peer))
+	if (!is_allowed(&inst->current.allow, peer))
 		why = RT_REFUSED_not_allowed;
+	else if (is_evicted(&inst->admission, peer))
+		why = RT_REFUSED_evicted;
+	else if (atomic_load(&inst->admission.draining_ms))
+		why = RT_REFUSED_draining;
 	pthread_mutex_unlock(&inst->lock);
 	if (why == RT_NREFUSALS)
 		return why;
@@ -56,4 +74,37 @@ bool rt_admission_early(void *ctx, const struct sockaddr_storage *peer)
 		return true;
 	rt_count_refused(inst, why);
 	return false;
+}
+
+void rt_admission_info(const struct rt_instance *inst, struct rt_totals *out)
+{
+	uint64_t now = rt_now_ms();
+
+	out->draining = atomic_load(&inst->admission.draining_ms);
+	out->evicted = 0;
+	for (unsigned int i = 0; i < RT_EVICTIONS_MAX; i++)
+		out->evicted += inst->admission.evicted[i].until > now;
+}
+
+int rt_refuse_until(struct rt_instance *inst, const struct base_prefix *who,
+		    uint64_t until)
+{
+	struct rt_eviction *e, *at = NULL;
+	uint64_t now = rt_now_ms();
+
+	pthread_mutex_lock(&inst->lock);
+	for (unsigned int i = 0; i < RT_EVICTIONS_MAX; i++) {
+		e = &inst->admission.evicted[i];
+		if (e->until > now && e->who.bits == who->bits &&
+		    IN6_ARE_ADDR_EQUAL(&e->who.addr, &who->addr)) {
+			at = e;
+			break;
+		}
+		if (e->until <= now)
+			at = e;
+	}
+	if (at)
+		*at = (struct rt_eviction){ *who, until };
+	pthread_mutex_unlock(&inst->lock);
+	return at ? 0 : -ENOSPC;
 }

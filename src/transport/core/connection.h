@@ -201,6 +201,25 @@ struct rt_poller_state {
 	atomic_bool any_handed;
 };
 
+/* The settings that rt_instance_configure() changes: use these, and not those of the start in
+ * rt_instance.cfg. RT_CURRENT() reads them; inst->lock guards allow. */
+struct rt_current {
+#define RT_CURRENT_FIELD(field) \
+	__typeof__(((struct rt_config *)0)->field) field;
+	RT_CHANGEABLE(RT_CURRENT_FIELD)
+#undef RT_CURRENT_FIELD
+	struct rt_allow allow;
+};
+
+/* Whom a server accepts, see admission.c. inst->lock guards the evictions. */
+struct rt_admission {
+	atomic_uint draining_ms; /* 0: the server is not being drained */
+	struct rt_eviction {
+		struct base_prefix who;
+		uint64_t until; /* ms */
+	} evicted[RT_EVICTIONS_MAX];
+};
+
 struct rt_instance {
 	const struct rt_part *const *parts;
 	struct rt_hooks hooks;
@@ -219,7 +238,9 @@ struct rt_instance {
 	atomic_size_t reply_octets; /* of Replies that have not been sent */
 	struct fab_buf *zeros; /* rtrext: never written to */
 	const struct fab_limits *limits;
-	struct rt_config cfg;
+	struct rt_config cfg; /* does not change after the start */
+	struct rt_current current;
+	struct rt_admission admission;
 	/* One of the owner, and one of each connection, also of those that have ended. */
 	atomic_long refs;
 	unsigned int npollers;

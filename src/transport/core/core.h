@@ -4,8 +4,8 @@
  *
  * Reading order: state_table.h and state_table.c; part.h (the hooks of what is above);
  * connection.h; strand.c (who runs a connection); turn.c (what a run does); work.c (work
- * requests); poller_run.c (a run of the poller); connection.c, establish.c, admission.c, instance.c,
- * info.c, shutdown.c, settings.c.
+ * requests); poller_run.c (a run of the poller); connection.c, establish.c, admission.c,
+ * instance.c, info.c, maintenance.c, shutdown.c, settings.c.
  *
  * Context: the caller is the runner, unless a comment says otherwise.
  */
@@ -66,6 +66,10 @@
 	__atomic_store_n(&(c)->stats.field, (c)->stats.field + (n), \
 			 __ATOMIC_RELAXED)
 
+/* Returns a setting of struct rt_current. Any thread. */
+#define RT_CURRENT(inst, field) \
+	__atomic_load_n(&(inst)->current.field, __ATOMIC_RELAXED)
+
 #define RT_STAGE(c, name, from, to) \
 	rt_histogram_add(&(c)->stages.stage[RT_STAGE_##name], (to) - (from))
 
@@ -103,6 +107,14 @@ static inline bool rt_poll_delayed(const struct rt_conn *c)
 {
 	return c->strand.poll_not_before && c->state < RT_DRAINING &&
 	       c->strand.poll_not_before > rt_now_ms();
+}
+
+/* Returns how long a connection may take to drain, in ms. Any thread. */
+static inline unsigned int rt_drain_ms(const struct rt_instance *inst)
+{
+	unsigned int ms = atomic_load(&inst->admission.draining_ms);
+
+	return ms ? ms : inst->cfg.drain_ms;
 }
 
 /* Do not poll the fabric until @ms, or up to RT_TICK_MS later. A time before the one that
@@ -204,6 +216,12 @@ void rt_long_read(struct rt_conn *c, bool begins);
  * thread. */
 enum rt_refusal rt_admission_check(struct rt_instance *inst,
 				   const struct sockaddr_storage *peer);
+/* Refuse @who until @until (ms). Returns 0, or -ENOSPC if there are RT_EVICTIONS_MAX others. Any
+ * thread. */
+int rt_refuse_until(struct rt_instance *inst, const struct base_prefix *who,
+		    uint64_t until);
+/* Set the fields of @out. inst->lock is held. */
+void rt_admission_info(const struct rt_instance *inst, struct rt_totals *out);
 /* fab_domain_params.admit; @inst is a struct rt_instance. */
 bool rt_admission_early(void *inst, const struct sockaddr_storage *peer);
 
@@ -220,6 +238,8 @@ void rt_instance_put(struct rt_instance *inst);
 
 /* ---- settings.c ---- */
 
+/* Set @now to the settings of @cfg. Caller holds inst->lock, or nobody else has the instance. */
+void rt_current_set(struct rt_current *now, const struct rt_config *cfg);
 /* Returns the most Receives that one connection ever has posted. */
 unsigned int rt_most_receives(const struct rt_config *cfg);
 

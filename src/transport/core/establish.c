@@ -80,13 +80,13 @@ static void on_request(struct fab_listener *fl, struct fab_conn *f,
 	int rc;
 
 	pthread_mutex_lock(&inst->lock);
-	full = inst->nconns >= inst->cfg.max_connections;
+	full = inst->nconns >= RT_CURRENT(inst, max_connections);
 	pthread_mutex_unlock(&inst->lock);
 	if (full) {
 		log_refused(
 			inst, f,
 			"connection refused: the limit of connections is reached (%u)",
-			inst->cfg.max_connections);
+			RT_CURRENT(inst, max_connections));
 		why = RT_REFUSED_connections;
 		goto reject;
 	}

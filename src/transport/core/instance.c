@@ -98,6 +98,7 @@ int rt_instance_new(const struct rt_params *p,
 	/* The parts may have changed the settings. */
 	if (rt_config_check(&inst->cfg))
 		rc = -EINVAL;
+	rt_current_set(&inst->current, &inst->cfg);
 	if (rc)
 		goto fail;
 	rc = -ENOMEM;

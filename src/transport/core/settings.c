@@ -2,7 +2,7 @@
 /*
  * settings - defaults and limits of struct rt_config
  *
- * Threads: pure functions.
+ * Threads: pure functions, but for rt_current_set().
  */
 #include <sys/param.h>
 
@@ -30,6 +30,14 @@ void rt_config_defaults(struct rt_config *cfg)
 	if (!cfg->max_host_memory)
 		cfg->max_host_memory =
 			MAX(cfg->max_memory / 4, cfg->max_message);
+}
+
+void rt_current_set(struct rt_current *now, const struct rt_config *cfg)
+{
+#define SET(field) __atomic_store_n(&now->field, cfg->field, __ATOMIC_RELAXED);
+	RT_CHANGEABLE(SET)
+#undef SET
+	now->allow = cfg->allow;
 }
 
 unsigned int rt_most_receives(const struct rt_config *cfg)

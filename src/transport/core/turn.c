@@ -125,7 +125,7 @@ static void apply_effect(struct rt_conn *c, enum rt_effect e)
 		fabric_ended(c);
 		return;
 	case RT_DO_DRAIN:
-		c->state_deadline = rt_now_ms() + cfg->drain_ms;
+		c->state_deadline = rt_now_ms() + rt_drain_ms(c->inst);
 		return;
 	case RT_DO_AWAIT:
 		c->state_deadline = rt_now_ms() + cfg->first_message_ms;
@@ -276,10 +276,11 @@ static bool conn_busy(struct rt_conn *c)
 static uint64_t close_at(const struct rt_conn *c)
 {
 	bool open = c->state == RT_OPEN || c->state == RT_ANSWERED;
+	unsigned int idle_ms = RT_CURRENT(c->inst, idle_ms);
 
-	if (!c->server || !c->inst->cfg.idle_ms || !open)
+	if (!c->server || !idle_ms || !open)
 		return 0;
-	return c->last_active + c->inst->cfg.idle_ms;
+	return c->last_active + idle_ms;
 }
 
 /* Returns when an idle connection is to free memory, 0 for never. */
@@ -367,7 +368,7 @@ static void handle_deadlines(struct rt_conn *c, uint64_t now, bool read)
 	}
 	if (is_due(close_at(c), now) && !conn_busy(c) && !rt_poll_delayed(c))
 		rt_conn_stop(c, EV_TIMEOUT, 0, "idle for %u ms",
-			     c->inst->cfg.idle_ms);
+			     RT_CURRENT(c->inst, idle_ms));
 }
 
 /* Work out when handle_deadlines() is to be called next. */

@@ -82,7 +82,7 @@ int rt_host_join(struct rt_conn *c, const struct sockaddr_storage *peer)
 		}
 		found->addr = addr;
 		cds_list_add(&found->link, bucket);
-	} else if (found->conns >= inst->cfg.max_host_connections) {
+	} else if (found->conns >= RT_CURRENT(inst, max_host_connections)) {
 		rc = -EUSERS;
 		goto out;
 	}
@@ -167,7 +167,8 @@ bool rt_memory_charge(struct rt_conn *c, size_t held, size_t n)
 		size_t was = atomic_fetch_add_explicit(&c->flow.host->memory, n,
 						       memory_order_relaxed);
 
-		if (was > held && was + n > c->inst->cfg.max_host_memory) {
+		if (was > held &&
+		    was + n > RT_CURRENT(c->inst, max_host_memory)) {
 			atomic_fetch_sub_explicit(&c->flow.host->memory, n,
 						  memory_order_relaxed);
 			return false;
@@ -210,7 +211,7 @@ bool rt_host_receives(struct rt_conn *c, size_t n)
 	rt_assert_strand(c);
 	if (!c->flow.host)
 		return true;
-	most = MAX(most, cfg->max_host_memory);
+	most = MAX(most, RT_CURRENT(c->inst, max_host_memory));
 	all = atomic_fetch_add_explicit(&c->flow.host->receives, n - was,
 					memory_order_relaxed) -
 	      was;
@@ -252,9 +253,9 @@ static size_t max_host_replies(const struct rt_instance *inst)
 		atomic_load_explicit(&inst->reply_octets, memory_order_relaxed);
 
 	if (all <= inst->cfg.max_memory)
-		return inst->cfg.max_host_memory;
+		return RT_CURRENT(inst, max_host_memory);
 	return all / 2 <= inst->cfg.max_memory ?
-		       inst->cfg.max_host_memory / RT_MANY_HOSTS :
+		       RT_CURRENT(inst, max_host_memory) / RT_MANY_HOSTS :
 		       0;
 }
 
@@ -277,7 +278,7 @@ const char *rt_replies_limit_text(struct rt_conn *c)
 		return "memory is short";
 	if (c->flow.host && atomic_load_explicit(&c->flow.host->reply_octets,
 						 memory_order_relaxed) <=
-				    c->inst->cfg.max_host_memory)
+				    RT_CURRENT(c->inst, max_host_memory))
 		return "all hosts together have more Replies to take than the limit of memory";
 	return "this host has more Replies to take than its limit";
 }
@@ -288,7 +289,7 @@ const char *rt_replies_limit_text(struct rt_conn *c)
 
 static unsigned int unauthenticated_max(const struct rt_instance *inst)
 {
-	return MAX(inst->cfg.max_connections / 4, UNAUTHENTICATED_MIN);
+	return MAX(RT_CURRENT(inst, max_connections) / 4, UNAUTHENTICATED_MIN);
 }
 
 void rt_unauthenticated_join(struct rt_conn *c)

@@ -22,7 +22,7 @@
 static bool is_supported(const struct rt_conn *c, uint32_t vers)
 {
 	return (vers == WIRE_VERS1 || vers == WIRE_VERS2) &&
-	       (c->inst->cfg.versions >> vers & 1);
+	       (RT_CURRENT(c->inst, versions) >> vers & 1);
 }
 
 /* ---- Servers without version 2, [B6] ---------------------------------- */

@@ -99,7 +99,7 @@ static uint64_t xchar_due(struct rt_conn *c)
 	    keeps_size(c) || c->theirs.recv_size <= cfg->idle_recv_size ||
 	    c->calls_all || rt_requests_any(c))
 		return 0;
-	return c->last_active + cfg->idle_recv_ms;
+	return c->last_active + RT_CURRENT(c->inst, idle_recv_ms);
 }
 
 static void xchar_expire(struct rt_conn *c, uint64_t now)

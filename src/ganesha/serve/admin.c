@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "ganesha/serve/admin.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/addr.h"
+#include "rpcrdma/stats.h"
+
+/* ---- Texts ---------------------------------------------------------------- */
+
+__attribute__((format(printf, 3, 4))) static void
+append(char *text, size_t room, const char *format, ...)
+{
+	size_t n = strlen(text);
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text + n, room - n, format, args);
+	va_end(args);
+}
+
+__attribute__((format(printf, 2, 3))) static bool
+refuse(char text[GR_ADMIN_ROOM], const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, GR_ADMIN_ROOM, format, args);
+	va_end(args);
+	return false;
+}
+
+static bool not_served(char text[GR_ADMIN_ROOM])
+{
+	return refuse(text, "RPC-over-RDMA is no longer served");
+}
+
+/* Append the names of all settings that can change. */
+static void append_changeable(char *text, size_t room)
+{
+	const char *comma = "";
+
+	for (const struct gr_setting *s = gr_settings; s->item.name; s++) {
+		if (!s->changeable || s->hidden)
+			continue;
+		append(text, room, "%s%s", comma, s->item.name);
+		comma = ", ";
+	}
+}
+
+/* ---- The beginning and the end ------------------------------------------- */
+
+void gr_admin_start(struct gr_admin *a, const struct gsh *g,
+		    struct rt_instance *inst, struct gr_config *cfg)
+{
+	pthread_mutex_init(&a->lock, NULL);
+	pthread_mutex_lock(&a->lock);
+	a->gsh = g;
+	a->cfg = cfg;
+	a->file = *cfg;
+	a->inst = inst;
+	pthread_mutex_unlock(&a->lock);
+}
+
+void gr_admin_stop(struct gr_admin *a)
+{
+	if (!a->gsh)
+		return;
+	pthread_mutex_lock(&a->lock);
+	a->inst = NULL;
+	pthread_mutex_unlock(&a->lock);
+}
+
+/* ---- Connections ---------------------------------------------------------- */
+
+/* Parse "ADDR", "ADDR/BITS", "ADDR:PORT", "[ADDR]:PORT", also with what the log puts behind
+ * these ("#NUMBER"), and with the interface of a link-local address, which is left out. Returns
+ * NULL, or what is wrong. */
+static const char *parse_peer(const char *given, struct base_prefix *who,
+			      uint16_t *port)
+{
+	char text[128];
+	char *host = text, *number = NULL, *zone, *end;
+	unsigned long n;
+
+	snprintf(text, sizeof(text), "%s", given);
+	text[strcspn(text, "#")] = '\0';
+	*port = 0;
+	if (*text == '[') {
+		host++;
+		end = strchr(host, ']');
+		if (!end || end[1] != ':')
+			return "is not [ADDRESS]:PORT";
+		*end = '\0';
+		number = end + 2;
+	} else if (strchr(text, ':') &&
+		   strchr(text, ':') == strrchr(text, ':')) {
+		number = strchr(text, ':');
+		*number++ = '\0';
+	}
+	zone = strchr(host, '%');
+	if (zone)
+		*zone = '\0';
+	if (number) {
+		n = strtoul(number, &end, 10);
+		if (!*number || strspn(number, "0123456789") > 5 || *end ||
+		    !n || n > UINT16_MAX)
+			return "has no port from 1 to 65535";
+		*port = (uint16_t)n;
+		/* One address: a prefix has no port. */
+		if (strchr(host, '/'))
+			return "is a prefix with a port";
+	}
+	return base_prefix_parse(host, who);
+}
+
+bool gr_admin_evict(struct gr_admin *a, const char *given, unsigned int seconds,
+		    char text[GR_ADMIN_ROOM])
+{
+	char who[BASE_PREFIX_TEXT];
+	struct base_prefix prefix;
+	const char *wrong;
+	uint16_t port;
+	bool served;
+	int n = 0;
+
+	if (seconds > GR_DRAIN_MAX)
+		return refuse(text, "the time is 0 to %d seconds",
+			      GR_DRAIN_MAX);
+	wrong = parse_peer(given, &prefix, &port);
+	if (wrong)
+		return refuse(text, "the host or peer %s", wrong);
+	base_prefix_text(&prefix, who, sizeof(who));
+	pthread_mutex_lock(&a->lock);
+	served = a->inst;
+	if (served)
+		n = rt_instance_evict(a->inst, &prefix, port, seconds * 1000);
+	pthread_mutex_unlock(&a->lock);
+	if (!served)
+		return not_served(text);
+	if (n < 0)
+		return refuse(
+			text,
+			"%d hosts are being refused already: wait until the time of one is over, or leave it out of Allow",
+			RT_EVICTIONS_MAX);
+	if (!n && !seconds)
+		return refuse(text,
+			      port ? "no connection of %s has port %u" :
+				     "there is no connection of %s",
+			      who, port);
+	snprintf(text, GR_ADMIN_ROOM, "%d connection%s of %s %s closed", n,
+		 n == 1 ? "" : "s", who, n == 1 ? "is" : "are");
+	if (seconds)
+		append(text, GR_ADMIN_ROOM, "; new ones are refused for %u s",
+		       seconds);
+	gsh_log(a->gsh, GSH_EVENT, "evicted by the administrator: %s", text);
+	return true;
+}
+
+static bool set_drain(struct gr_admin *a, unsigned int ms,
+		      char text[GR_ADMIN_ROOM])
+{
+	bool served;
+
+	pthread_mutex_lock(&a->lock);
+	served = a->inst;
+	if (served) {
+		rt_instance_drain(a->inst, ms);
+		atomic_store(&a->draining, ms);
+	}
+	pthread_mutex_unlock(&a->lock);
+	return served || not_served(text);
+}
+
+bool gr_admin_drain(struct gr_admin *a, unsigned int seconds,
+		    char text[GR_ADMIN_ROOM])
+{
+	if (seconds > GR_DRAIN_MAX)
+		return refuse(text, "the time is 0 to %d seconds",
+			      GR_DRAIN_MAX);
+	if (!set_drain(a, seconds * 1000 + GR_DRAIN_MORE_MS, text))
+		return false;
+	snprintf(text, GR_ADMIN_ROOM,
+		 "connections are closed, and new ones refused until undrain");
+	gsh_log(a->gsh, GSH_EVENT, "drained by the administrator: %s", text);
+	return true;
+}
+
+bool gr_admin_undrain(struct gr_admin *a, char text[GR_ADMIN_ROOM])
+{
+	bool was = atomic_load(&a->draining);
+
+	if (!set_drain(a, 0, text))
+		return false;
+	snprintf(text, GR_ADMIN_ROOM, "new connections are accepted%s",
+		 was ? "" : ", as they were");
+	gsh_log(a->gsh, GSH_EVENT, "undrained by the administrator: %s", text);
+	return true;
+}
+
+/* ---- Settings --------------------------------------------------------------- */
+
+/* Copy the setting, which may have two rows. */
+static void copy_setting(struct gr_config *to, const struct gr_config *from,
+			 const struct gr_setting *s)
+{
+	for (const struct gr_setting *r = gr_settings; r->item.name; r++)
+		if (!strcmp(r->item.name, s->item.name))
+			memcpy((char *)to + r->item.off,
+			       gr_setting_value(r, from), r->width);
+}
+
+static bool differs(const struct gr_setting *s, const struct gr_config *a,
+		    const struct gr_config *b)
+{
+	for (const struct gr_setting *r = gr_settings; r->item.name; r++)
+		if (!strcmp(r->item.name, s->item.name) &&
+		    memcmp(gr_setting_value(r, a), gr_setting_value(r, b),
+			   r->width) != 0)
+			return true;
+	return false;
+}
+
+/* Use the changeable settings of @now. Caller holds the lock. Returns false if the transport
+ * refuses them. */
+static bool apply(struct gr_admin *a, const struct gr_config *now)
+{
+	struct gr_config next = *a->cfg;
+	struct rt_config rt;
+
+	for (const struct gr_setting *s = gr_settings; s->item.name; s++)
+		if (s->changeable)
+			copy_setting(&next, now, s);
+	gr_config_transport(&next, &rt);
+	if (rt_instance_configure(a->inst, &rt))
+		return false;
+	/* Other threads read the other settings without the lock. */
+	for (const struct gr_setting *s = gr_settings; s->item.name; s++)
+		if (s->changeable)
+			copy_setting(a->cfg, now, s);
+	return true;
+}
+
+/* Set @now to the settings in use with @value for @s. Caller holds the lock. */
+static bool read_value(struct gr_admin *a, const struct gr_setting *s,
+		       const char *value, struct gr_config *now,
+		       char answer[GR_ADMIN_ROOM])
+{
+	enum gr_config_result res = GR_CONFIG_BAD;
+	struct gsh quiet = *a->gsh;
+	struct gsh_parsed parsed;
+	const char *wrong = NULL;
+	char *text = NULL;
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
+
+	if (f) {
+		gr_config_print_with(f, a->cfg, s, value);
+		fclose(f);
+	}
+	quiet.config_errs_to_log = gr_block_silent;
+	memset(now, 0, sizeof(*now));
+	if (text && gsh_parse_text(a->gsh, text, &parsed)) {
+		res = gr_config_load(&quiet, parsed.tree, now);
+		gsh_parse_end(&parsed);
+	}
+	free(text);
+	if (res == GR_CONFIG_GOOD)
+		return true;
+	/* Behind "FILE:LINE: ". */
+	if (*now->fault)
+		wrong = strstr(now->fault, ": ");
+	return refuse(answer, "%s",
+		      wrong ? wrong + 2 : "the value is not understood");
+}
+
+/* Say what a new limit means for those that exceed it. */
+static void append_excess(struct gr_admin *a, const struct gr_setting *s,
+			  char text[GR_ADMIN_ROOM])
+{
+	struct rt_totals t;
+
+	switch (s->item.off) {
+	case offsetof(struct gr_config, rt.max_connections):
+		rt_totals(a->inst, &t);
+		if (t.connections >= a->cfg->rt.max_connections)
+			append(text, GR_ADMIN_ROOM,
+			       "; there are %u connections, which stay, and no new ones until there are fewer than %u",
+			       t.connections, a->cfg->rt.max_connections);
+		break;
+	case offsetof(struct gr_config, host_share):
+	case offsetof(struct gr_config, rt.max_host_connections):
+		append(text, GR_ADMIN_ROOM,
+		       "; a host that has more keeps its connections, and gets no new ones until it has fewer");
+		break;
+	case offsetof(struct gr_config, rt.allow):
+	case offsetof(struct gr_config, rt.versions):
+		append(text, GR_ADMIN_ROOM, "; for new connections");
+		break;
+	}
+}
+
+bool gr_admin_set(struct gr_admin *a, const char *name, const char *value,
+		  char text[GR_ADMIN_ROOM])
+{
+	/* Beyond these the words would be echoed, or end the value, in a file. */
+	static const char plain[] = "0123456789abcdefghijklmnopqrstuvwxyz"
+				    "ABCDEFGHIJKLMNOPQRSTUVWXYZ.,:/%_- ";
+	const struct gr_setting *s = gr_setting_lookup(name);
+	char was[GR_SETTING_ROOM], is[GR_SETTING_ROOM];
+	struct gr_config now;
+	bool done;
+
+	if (!s || !s->changeable) {
+		(void)refuse(
+			text, "%s; these can be changed: ",
+			s ? "this setting is read at the start only: change ganesha.conf, and restart the server" :
+			    "there is no such setting");
+		append_changeable(text, GR_ADMIN_ROOM);
+		return false;
+	}
+	if (strspn(value, plain) != strlen(value) || strlen(value) > 4096)
+		return refuse(text,
+			      "%s: the value has a character that no value has",
+			      s->item.name);
+	pthread_mutex_lock(&a->lock);
+	done = a->inst ? read_value(a, s, value, &now, text) : not_served(text);
+	if (done) {
+		struct gr_config all = *a->cfg;
+
+		gr_setting_text(s, a->cfg, was);
+		copy_setting(&all, &now, s);
+		done = apply(a, &all) ||
+		       refuse(text, "%s: the transport refuses the value",
+			      s->item.name);
+	}
+	if (done) {
+		gr_setting_text(s, a->cfg, is);
+		snprintf(text, GR_ADMIN_ROOM, "%s = %s (was %s)", s->item.name,
+			 is, was);
+		append_excess(a, s, text);
+	}
+	pthread_mutex_unlock(&a->lock);
+	if (done)
+		gsh_log(a->gsh, GSH_EVENT, "set by the administrator: %s",
+			text);
+	return done;
+}
+
+void gr_admin_reload(struct gr_admin *a, const struct gr_config *file,
+		     char text[GR_ADMIN_ROOM])
+{
+	const char *comma = "";
+
+	*text = '\0';
+	if (!a->gsh)
+		return;
+	pthread_mutex_lock(&a->lock);
+	for (const struct gr_setting *s = gr_settings; a->inst && s->item.name;
+	     s++) {
+		if (!s->changeable || s->hidden || !differs(s, a->cfg, file))
+			continue;
+		append(text, GR_ADMIN_ROOM, "%s%s", comma, s->item.name);
+		comma = ", ";
+	}
+	if (*text && !apply(a, file))
+		*text = '\0';
+	for (const struct gr_setting *s = gr_settings; s->item.name; s++)
+		if (s->changeable)
+			copy_setting(&a->file, file, s);
+	pthread_mutex_unlock(&a->lock);
+}
+
+void gr_admin_not_of_file(void *ctx, char *text, size_t room)
+{
+	char one[GR_SETTING_ROOM], other[GR_SETTING_ROOM];
+	struct gr_admin *a = ctx;
+	const char *comma = "";
+
+	*text = '\0';
+	pthread_mutex_lock(&a->lock);
+	for (const struct gr_setting *s = gr_settings; s->item.name; s++) {
+		if (!s->changeable || s->hidden ||
+		    !differs(s, a->cfg, &a->file))
+			continue;
+		gr_setting_text(s, a->cfg, one);
+		gr_setting_text(s, &a->file, other);
+		append(text, room, "%s%s = %s (file: %s)", comma, s->item.name,
+		       one, other);
+		comma = ", ";
+	}
+	pthread_mutex_unlock(&a->lock);
+}
