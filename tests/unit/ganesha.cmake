@@ -41,7 +41,9 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 		${PROJECT_SOURCE_DIR}/src/ganesha/hook/check.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/hook/file.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/hook/rados.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/bind/parser.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/hook/reload.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/serve/admin.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/serve/server_listen.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/serve/resource.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/serve/listeners.c

@@ -779,19 +779,23 @@ static int reload(struct gsh_config *tree, struct gsh_config_errors *e,
 		  bool strict)
 {
 	static struct gr_config cfg;
+	struct gr_admin admin = {
+		.gsh = NULL
+	}; /* as before the server starts */
 	struct gr_file file = { .gsh = &gsh,
 				.lock = PTHREAD_MUTEX_INITIALIZER };
 	char why[GR_REFUSED_ROOM];
 	enum gr_reload res;
 
-	if (gr_file_reload(&file, &cfg, conf, tree, e, why) != GR_RELOAD_OTHER)
+	if (gr_file_reload(&file, &cfg, &admin, conf, tree, e, why) !=
+	    GR_RELOAD_OTHER)
 		return 96; /* nothing has been read yet */
 	file.was_read = true;
 	file.config = gr_config_load(&gsh, tree_before, &cfg);
-	if (gr_file_reload(&file, &cfg, "/other", tree, e, why) !=
+	if (gr_file_reload(&file, &cfg, &admin, "/other", tree, e, why) !=
 	    GR_RELOAD_OTHER)
 		return 94;
-	res = gr_file_reload(&file, &cfg, conf, tree, e, why);
+	res = gr_file_reload(&file, &cfg, &admin, conf, tree, e, why);
 	puts(why);
 	return (int)res;
 }
@@ -811,7 +815,7 @@ static void reloads(void)
 		{ "A { }", "RDMA { }", GR_RELOAD_GOOD,
 		  "restart: the RDMA block has been added", "" },
 		{ "A { }", "RDMA { Credits = 0; }", GR_RELOAD_GOOD,
-		  "the RDMA block has errors now", "" },
+		  "the RDMA block has errors now: ", ":1: " },
 		{ "A { }", "\nA { B = 1\nC = 2; }", GR_RELOAD_REFUSED,
 		  "syntax error at ",
 		  ":2: nothing was changed. Correct it and reload" },

@@ -53,12 +53,13 @@ bool gr_file_start(struct gr_file *f, struct gr_server *s,
 		   struct gsh_config *tree);
 /*
  * reload.c: decide whether Ganesha may apply the file @path, which was read again as @tree
- * (NULL: it could not be). If not, set @why to the reason. Otherwise log which settings of the
- * RDMA block differ from @cfg in use, and so need a restart, and set @why to a short form of
- * that, or to "".
+ * (NULL: it could not be). If not, set @why to the reason. Otherwise have @admin apply the
+ * changeable settings of the RDMA block; log which others differ from @cfg in use, and so need a
+ * restart; and set @why to a short form of that, or to "".
  */
 enum gr_reload gr_file_reload(struct gr_file *f, const struct gr_config *cfg,
-			      const char *path, struct gsh_config *tree,
+			      struct gr_admin *admin, const char *path,
+			      struct gsh_config *tree,
 			      const struct gsh_config_errors *e,
 			      char why[GR_REFUSED_ROOM]);
 

@@ -8,8 +8,8 @@
  *   nfs_set_param_from_conf  has the parsed ganesha.conf: read the RDMA block, and decide
  *                            whether to serve RDMA
  *   config_ParseFile         before that, with --check-config: check the file, and exit;
- *                            on reload: refuse a file that cannot be read, and report
- *                            changes that need a restart
+ *                            on reload: refuse a file that cannot be read, apply what
+ *                            can change, and report what needs a restart
  *   svc_init                 has Ganesha's request allocator
  *   svc_rqst_evchan_reg      has the NFS/TCP listener: start the server
  *   svc_reg                  registers NFS with rpcbind: register it for RDMA
@@ -246,8 +246,8 @@ GR_EXPORT struct gsh_config *config_ParseFile(char *path,
 		if (!gsh_bind(&hook.gsh))
 			(void)gr_rados_check(&hook.gsh, tree, e, stderr);
 	}
-	switch (gr_file_reload(&hook.file, &hook.server.cfg, path, tree, e,
-			       why)) {
+	switch (gr_file_reload(&hook.file, &hook.server.cfg, &hook.server.admin,
+			       path, tree, e, why)) {
 	case GR_RELOAD_OTHER:
 		break;
 	case GR_RELOAD_GOOD:

@@ -2,7 +2,9 @@
 /*
  * reload - decide what to do with ganesha.conf when it is read again
  *
- * The RDMA block is applied only at the start, so its changes are reported. A file with a
+ * Of the RDMA block what can change while the server runs is applied (serve/admin.h); of what
+ * else has changed it is reported that it needs a restart. If the block has errors, nothing of
+ * it is applied. A file with a
  * syntax error is refused as a whole: for most syntax errors Ganesha sets no flag, applies
  * what it could read, and drops the exports that it could not read.
  */
@@ -44,27 +46,33 @@ static bool has_block(enum gr_config_result res, const struct gr_config *cfg)
 	return res != GR_CONFIG_ABSENT && !cfg->dialect;
 }
 
-/* Log what needs a restart, and set @why to a short form of it, or to "". */
-static void report_changes(struct gr_file *f, const struct gr_config *cfg,
-			   struct gsh_config *tree, char why[GR_REFUSED_ROOM])
+/* Apply what can be applied, log what needs a restart, and set @why to a short form of that, or
+ * to "". */
+static void apply_changes(struct gr_file *f, const struct gr_config *cfg,
+			  struct gr_admin *admin, struct gsh_config *tree,
+			  char why[GR_REFUSED_ROOM])
 {
+	char applied[GR_ADMIN_ROOM];
 	struct gsh quiet = *f->gsh;
 	enum gr_config_result now;
-	struct gr_config changed;
+	struct gr_config changed, used;
 	char *names = NULL;
 	unsigned int n = 0;
 	size_t len;
-	FILE *text;
+	FILE *text = NULL;
 
 	*why = '\0';
 	quiet.config_errs_to_log = gr_block_silent;
 	now = gr_config_load(&quiet, tree, &changed);
 	if (now == GR_CONFIG_BAD) {
 		gsh_log(f->gsh, GSH_WARN,
-			"reload: the RDMA block of ganesha.conf has errors now, and "
-			"RDMA would not start with it: --check-config says "
-			"why. Nothing changes before a restart");
-		snprintf(why, GR_REFUSED_ROOM, "the RDMA block has errors now");
+			"reload: the RDMA block has errors now: %s: nothing of "
+			"it was changed. Correct it (--check-config lists all "
+			"faults) and reload",
+			*changed.fault ? changed.fault : "see --check-config");
+		snprintf(why, GR_REFUSED_ROOM,
+			 "the RDMA block has errors now: %.256s",
+			 *changed.fault ? changed.fault : "see --check-config");
 		return;
 	}
 	if (has_block(now, &changed) != has_block(f->config, cfg)) {
@@ -84,16 +92,22 @@ static void report_changes(struct gr_file *f, const struct gr_config *cfg,
 		snprintf(why, GR_REFUSED_ROOM, "restart to apply Protocols");
 		return;
 	}
-	text = f->config == GR_CONFIG_GOOD ? open_memstream(&names, &len) :
-					     NULL;
+	if (f->config == GR_CONFIG_GOOD) {
+		gr_admin_reload(admin, &changed, applied);
+		if (*applied)
+			gsh_log(f->gsh, GSH_EVENT, "reload: applied %s",
+				applied);
+		gr_admin_config(admin, cfg, &used);
+		text = open_memstream(&names, &len);
+	}
 	if (text) {
-		n = gr_config_differences(text, cfg, &changed);
+		n = gr_config_differences(text, &used, &changed);
 		fclose(text);
 	}
 	if (n && names) {
 		gsh_log(f->gsh, GSH_WARN,
-			"reload: what is said of RDMA is read only at the start: restart "
-			"the server to apply %s",
+			"reload: restart the server to apply %s, which RDMA "
+			"takes at the start only",
 			names);
 		snprintf(why, GR_REFUSED_ROOM, "restart to apply %s", names);
 	}
@@ -101,7 +115,8 @@ static void report_changes(struct gr_file *f, const struct gr_config *cfg,
 }
 
 enum gr_reload gr_file_reload(struct gr_file *f, const struct gr_config *cfg,
-			      const char *path, struct gsh_config *tree,
+			      struct gr_admin *admin, const char *path,
+			      struct gsh_config *tree,
 			      const struct gsh_config_errors *e,
 			      char why[GR_REFUSED_ROOM])
 {
@@ -117,7 +132,7 @@ enum gr_reload gr_file_reload(struct gr_file *f, const struct gr_config *cfg,
 	if (!refused) {
 		*f->syntax = '\0';
 		gr_file_text(f->gsh, path, &text);
-		report_changes(f, cfg, tree, why);
+		apply_changes(f, cfg, admin, tree, why);
 	}
 	pthread_mutex_unlock(&f->lock);
 	return refused ? GR_RELOAD_REFUSED : GR_RELOAD_GOOD;

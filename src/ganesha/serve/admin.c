@@ -373,6 +373,16 @@ void gr_admin_reload(struct gr_admin *a, const struct gr_config *file,
 	pthread_mutex_unlock(&a->lock);
 }
 
+void gr_admin_config(struct gr_admin *a, const struct gr_config *cfg,
+		     struct gr_config *used)
+{
+	if (a->gsh)
+		pthread_mutex_lock(&a->lock);
+	*used = *cfg;
+	if (a->gsh)
+		pthread_mutex_unlock(&a->lock);
+}
+
 void gr_admin_not_of_file(void *ctx, char *text, size_t room)
 {
 	char one[GR_SETTING_ROOM], other[GR_SETTING_ROOM];

@@ -57,6 +57,9 @@ bool gr_admin_set(struct gr_admin *a, const char *name, const char *value,
  * of those that are others now, or to "". */
 void gr_admin_reload(struct gr_admin *a, const struct gr_config *file,
 		     char text[GR_ADMIN_ROOM]);
+/* Set @used to the settings in use, which are @cfg if @a was not started. */
+void gr_admin_config(struct gr_admin *a, const struct gr_config *cfg,
+		     struct gr_config *used);
 /* Set @text to the settings that are not those of the file: "NAME = VALUE (file: VALUE), ...".
  * It is struct stats_source.not_of_file; @a is a struct gr_admin. */
 void gr_admin_not_of_file(void *a, char *text, size_t room);
