@@ -209,7 +209,7 @@ static const char *check_good(const struct gsh *g)
 
 static const char *check_faults(const struct gsh *g)
 {
-	struct gsh_config_errors e;
+	struct gsh_config_errors e = { 0 };
 	struct values v;
 	char path[32];
 

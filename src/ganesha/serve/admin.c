@@ -82,12 +82,13 @@ static const char *parse_peer(const char *given, struct base_prefix *who,
 			      uint16_t *port)
 {
 	char text[128];
-	char *host = text, *number = NULL, *zone, *end;
+	char *host = text, *number = NULL, *colon, *zone, *end;
 	unsigned long n;
 
 	snprintf(text, sizeof(text), "%s", given);
 	text[strcspn(text, "#")] = '\0';
 	*port = 0;
+	colon = strchr(text, ':');
 	if (*text == '[') {
 		host++;
 		end = strchr(host, ']');
@@ -95,10 +96,9 @@ static const char *parse_peer(const char *given, struct base_prefix *who,
 			return "is not [ADDRESS]:PORT";
 		*end = '\0';
 		number = end + 2;
-	} else if (strchr(text, ':') &&
-		   strchr(text, ':') == strrchr(text, ':')) {
-		number = strchr(text, ':');
-		*number++ = '\0';
+	} else if (colon && colon == strrchr(text, ':')) {
+		*colon = '\0';
+		number = colon + 1;
 	}
 	zone = strchr(host, '%');
 	if (zone)
