@@ -99,6 +99,11 @@ enum fab_cap {
 	FAB_CAP_PARTS = 1 << 4,
 };
 
+/*
+ * Of a domain: what holds for each of its connections. With verbs that is what
+ * all devices have in common; those of a connection are its device's, and may
+ * be wider. ANY_LOCAL, BOUND and PARTS are the same for all of a domain.
+ */
 struct fab_limits {
 	unsigned int caps; /* enum fab_cap */
 	unsigned int max_sge; /* per work request, at least 4 */
@@ -130,15 +135,20 @@ struct fab_domain_params {
 	 */
 	bool (*admit)(void *ctx, const struct sockaddr_storage *peer);
 	void *admit_ctx;
+	/* verbs: names of the devices to use, with commas between them; NULL or
+	 * "": all. */
+	const char *devices;
 };
 
 /* Returns the table of "iwarp" or "verbs", or NULL if it is not built in. */
 const struct fab_ops *fab_provider(const char *name);
 /*
  * Returns true if the provider can listen on @addr of this host: iwarp always;
- * verbs if a device has it, or for the wildcard address if a port is up.
+ * verbs if one of @devices (as in struct fab_domain_params) has it, or for a
+ * wildcard address any address, on a port that is up.
  */
-bool fab_provider_owns(const struct fab_ops *ops, const struct sockaddr *addr);
+bool fab_provider_owns(const struct fab_ops *ops, const struct sockaddr *addr,
+		       const char *devices);
 
 /*
  * @params NULL: defaults, with FAB_CRC_AUTO. Returns 0, -EINVAL or -ENOMEM;
@@ -151,6 +161,9 @@ int fab_domain_open(const struct fab_ops *ops,
 /* All connections, listeners, pollers and registrations must be gone. */
 void fab_domain_close(struct fab_domain *dom);
 const struct fab_limits *fab_domain_limits(const struct fab_domain *dom);
+/* Until the connection has a device, which a passive one always has, those of its
+ * domain. Context: the runner. */
+const struct fab_limits *fab_conn_limits(const struct fab_conn *c);
 
 /* The memory of a shared receive queue. */
 struct fab_srq_params {
@@ -433,8 +446,8 @@ typedef void (*fab_request_fn)(struct fab_listener *l, struct fab_conn *c,
 
 /*
  * Listen on @addr; with port 0 on any free one, see fab_listener_addr().
- * Returns 0, -EADDRINUSE, -EADDRNOTAVAIL, -EACCES, -EAFNOSUPPORT, -EINVAL,
- * -ENOMEM, or -ENODEV if @addr belongs to no device of the domain.
+ * Returns 0, -EADDRINUSE, -EACCES, -EAFNOSUPPORT, -EINVAL, -ENOMEM, or
+ * -EADDRNOTAVAIL if @addr belongs to no interface, or to no device of the domain.
  */
 int fab_listen(struct fab_poller *p, const struct sockaddr *addr,
 	       socklen_t addrlen, fab_request_fn fn, void *user,
@@ -451,7 +464,7 @@ int fab_listener_spread(struct fab_listener *l, struct fab_poller *const *p,
 			unsigned int n);
 /*
  * Returns true if a peer could connect now; with a device, if a port with that
- * address is active. May take some milliseconds, and open devices. Context: any
+ * address, or for a wildcard address with any, is active. May take some milliseconds, and open devices. Context: any
  * thread of the domain, but not in a callback of the listener or while it is
  * closed.
  */
@@ -541,6 +554,7 @@ struct fab_listener {
 struct fab_conn {
 	const struct fab_ops *ops;
 	struct fab_poller *poller;
+	const struct fab_limits *limits; /* NULL: the domain's */
 };
 struct fab_mr {
 	struct fab_domain *dom;
@@ -559,7 +573,7 @@ struct fab_ops {
 	/* NULL: the provider has no SRQ. Otherwise post_recv() may get requests
 	 * without memory. */
 	void (*srq_stats)(struct fab_domain *, struct fab_srq_stats *);
-	bool (*owns)(const struct sockaddr *); /* NULL: any */
+	bool (*owns)(const struct sockaddr *, const char *); /* NULL: any */
 	void (*for_each_port)(struct fab_domain *, fab_port_fn,
 			      void *); /* NULL: there are none */
 	int (*report)(FILE *, const struct fab_report *); /* NULL: no devices */

@@ -34,9 +34,10 @@ const struct fab_ops *fab_provider(const char *name)
 	return NULL;
 }
 
-bool fab_provider_owns(const struct fab_ops *ops, const struct sockaddr *addr)
+bool fab_provider_owns(const struct fab_ops *ops, const struct sockaddr *addr,
+		       const char *devices)
 {
-	return !ops->owns || ops->owns(addr);
+	return !ops->owns || ops->owns(addr, devices);
 }
 
 /* ---- Domain ---------------------------------------------------------- */
@@ -74,6 +75,11 @@ void fab_domain_close(struct fab_domain *dom)
 const struct fab_limits *fab_domain_limits(const struct fab_domain *dom)
 {
 	return &dom->limits;
+}
+
+const struct fab_limits *fab_conn_limits(const struct fab_conn *c)
+{
+	return c->limits ? c->limits : &c->poller->dom->limits;
 }
 
 int fab_srq_enable(struct fab_domain *dom, const struct fab_srq_params *share)
@@ -202,21 +208,23 @@ static bool sge_valid(const struct fab_domain *dom, const struct fab_sge *sge)
 	       (!sge->len || mr_covers(sge->mr, sge->addr, sge->len));
 }
 
-static bool wr_valid(const struct fab_domain *dom, const struct fab_wr *wr)
+static bool wr_valid(const struct fab_conn *c, const struct fab_wr *wr)
 {
-	size_t left = dom->limits.max_message;
+	const struct fab_limits *limits = fab_conn_limits(c);
+	size_t left = limits->max_message;
 
-	if (wr->nsge > dom->limits.max_sge || (wr->nsge && !wr->sge))
+	if (wr->nsge > limits->max_sge || (wr->nsge && !wr->sge))
 		return false;
 	for (unsigned int i = 0; i < wr->nsge; i++) {
-		if (!sge_valid(dom, &wr->sge[i]) || wr->sge[i].len > left)
+		if (!sge_valid(c->poller->dom, &wr->sge[i]) ||
+		    wr->sge[i].len > left)
 			return false;
 		left -= wr->sge[i].len;
 	}
 	return true;
 }
 
-static bool op_valid(const struct fab_domain *dom, const struct fab_wr *wr)
+static bool op_valid(const struct fab_conn *c, const struct fab_wr *wr)
 {
 	switch (wr->op) {
 	case FAB_SEND:
@@ -224,7 +232,7 @@ static bool op_valid(const struct fab_domain *dom, const struct fab_wr *wr)
 	case FAB_READ:
 		return true;
 	case FAB_SEND_INV:
-		return dom->limits.caps & FAB_CAP_SEND_INV;
+		return fab_conn_limits(c)->caps & FAB_CAP_SEND_INV;
 	case FAB_RECV:
 		break;
 	}
@@ -233,35 +241,33 @@ static bool op_valid(const struct fab_domain *dom, const struct fab_wr *wr)
 
 int fab_post(struct fab_conn *c, struct fab_wr *chain)
 {
-	const struct fab_domain *dom = c->poller->dom;
-
 	if (!chain)
 		return -EINVAL;
 	for (const struct fab_wr *wr = chain; wr; wr = wr->next)
-		if (!op_valid(dom, wr) || !wr_valid(dom, wr))
+		if (!op_valid(c, wr) || !wr_valid(c, wr))
 			return -EINVAL;
 	return c->ops->post(c, chain);
 }
 
 /* One sge: with memory, or without if the domain has an SRQ. */
-static bool recv_valid(const struct fab_domain *dom, const struct fab_wr *wr)
+static bool recv_valid(const struct fab_conn *c, const struct fab_wr *wr)
 {
+	const struct fab_domain *dom = c->poller->dom;
+
 	if (wr->op != FAB_RECV || wr->nsge != 1 || !wr->sge)
 		return false;
 	if (dom->srq.alloc)
 		return !wr->sge->addr && !wr->sge->mr &&
 		       wr->sge->len <= dom->srq.size;
-	return wr_valid(dom, wr);
+	return wr_valid(c, wr);
 }
 
 int fab_post_recv(struct fab_conn *c, struct fab_wr *chain)
 {
-	const struct fab_domain *dom = c->poller->dom;
-
 	if (!chain)
 		return -EINVAL;
 	for (const struct fab_wr *wr = chain; wr; wr = wr->next)
-		if (!recv_valid(dom, wr))
+		if (!recv_valid(c, wr))
 			return -EINVAL;
 	return c->ops->post_recv(c, chain);
 }

@@ -163,6 +163,33 @@ static void test_addresses(void)
 	world_close(w);
 }
 
+/* A connection may have other limits than its domain. */
+static void test_conn_limits(void)
+{
+	static uint8_t mem[8];
+	struct world *w = world_connect();
+	struct fab_limits own = *fab_domain_limits(w->dom);
+	struct fab_sge sge[2] = { { mem, 1, NULL }, { mem, 1, NULL } };
+	struct req r;
+
+	CU_ASSERT_PTR_EQUAL(fab_conn_limits(w->a.c), fab_domain_limits(w->dom));
+	own.caps &= ~(unsigned int)FAB_CAP_SEND_INV;
+	own.max_sge = 1;
+	own.max_message = 4;
+	w->a.c->limits = &own;
+	CU_ASSERT_PTR_EQUAL(fab_conn_limits(w->a.c), &own);
+	req_init(&r, FAB_SEND_INV, mem, 1);
+	CU_ASSERT_EQUAL(fab_post(w->a.c, &r.wr), -EINVAL);
+	req_init(&r, FAB_SEND, mem, 5);
+	CU_ASSERT_EQUAL(fab_post(w->a.c, &r.wr), -EINVAL);
+	req_init(&r, FAB_SEND, mem, 1);
+	r.wr.sge = sge;
+	r.wr.nsge = 2;
+	CU_ASSERT_EQUAL(fab_post(w->a.c, &r.wr), -EINVAL);
+	w->a.c->limits = NULL;
+	world_close(w);
+}
+
 /* A bad request anywhere in a chain: nothing of the chain is taken. */
 static void test_chains(void)
 {
@@ -382,6 +409,7 @@ static const struct unit_test tests[] = {
 	{ "no-descriptor", test_no_descriptor },
 	{ "memory", test_memory },
 	{ "addresses", test_addresses },
+	{ "conn_limits", test_conn_limits },
 	{ "chains", test_chains },
 	{ "private-data", test_private_data },
 	{ "create", test_create },

@@ -870,7 +870,7 @@ static void faults(void)
 	char fault[GR_FAULT_ROOM];
 
 	for (size_t i = 0; i < sizeof(provider) / sizeof(provider[0]); i++) {
-		gr_provider_fault("x", provider[i].err, fault);
+		gr_provider_fault("x", "", provider[i].err, fault);
 		CU_ASSERT_PTR_NOT_NULL(strstr(fault, provider[i].says));
 	}
 	CU_ASSERT_TRUE(

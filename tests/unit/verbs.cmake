@@ -34,4 +34,7 @@ if(TARGET rpcrdma_verbs)
 	rpcrdma_unit(verbs-faults verbs_faults.c verbs_raw.c
 		LIBS rpcrdma_fabric rpcrdma_verbs PkgConfig::RDMACM)
 	set_tests_properties(unit-verbs-faults PROPERTIES SKIP_RETURN_CODE 77)
+	# Over devices that are made up.
+	rpcrdma_unit(verbs-devices verbs_devices.c
+		LIBS rpcrdma_fabric rpcrdma_verbs PkgConfig::RDMACM)
 endif()

@@ -120,15 +120,15 @@ static void test_owns(void)
 	struct sockaddr_in in = { .sin_family = AF_INET };
 	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6 };
 
-	CU_ASSERT_TRUE(vb_owns((struct sockaddr *)&subject.addr));
-	CU_ASSERT_TRUE(vb_owns((struct sockaddr *)&in));
-	CU_ASSERT_TRUE(vb_owns((struct sockaddr *)&in6));
+	CU_ASSERT_TRUE(vb_owns((struct sockaddr *)&subject.addr, NULL));
+	CU_ASSERT_TRUE(vb_owns((struct sockaddr *)&in, NULL));
+	CU_ASSERT_TRUE(vb_owns((struct sockaddr *)&in6, NULL));
 	in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	CU_ASSERT_FALSE(vb_owns((struct sockaddr *)&in));
+	CU_ASSERT_FALSE(vb_owns((struct sockaddr *)&in, NULL));
 	in.sin_addr.s_addr = htonl(0xc0000201);
-	CU_ASSERT_FALSE(vb_owns((struct sockaddr *)&in));
+	CU_ASSERT_FALSE(vb_owns((struct sockaddr *)&in, NULL));
 	in6.sin6_addr = in6addr_loopback;
-	CU_ASSERT_FALSE(vb_owns((struct sockaddr *)&in6));
+	CU_ASSERT_FALSE(vb_owns((struct sockaddr *)&in6, NULL));
 }
 
 static void never(struct fab_listener *l, struct fab_conn *c, const void *priv,

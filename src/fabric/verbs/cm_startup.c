@@ -22,7 +22,7 @@
 static unsigned int vb_wanted_depth(const struct vb_conn *c,
 				    const struct fab_conn_params *params)
 {
-	unsigned int depth = vb_conn_domain(c)->fab.limits.max_read_depth;
+	unsigned int depth = vb_conn_domain(c)->depth;
 
 	return params->read_depth ? MIN(params->read_depth, depth) : depth;
 }
@@ -122,7 +122,7 @@ static int create_qp(struct vb_conn *c)
 			.srq = vb_srq_of(c),
 			.cap = { .max_send_wr = c->sq_depth,
 				 .max_recv_wr = c->srq ? 0 : c->rq_depth,
-				 .max_send_sge = c->dev->max_sge,
+				 .max_send_sge = c->dev->limits.max_sge,
 				 .max_recv_sge = c->srq ? 0 : 1,
 				 .max_inline_data = room },
 			.qp_type = IBV_QPT_RC,
@@ -190,11 +190,20 @@ int vb_startup_connect(struct vb_conn *c, const struct sockaddr *addr,
 
 static void address_known(struct vb_conn *c)
 {
+	unsigned int lacks;
 	int rc;
 
-	c->dev = vb_device_get(vb_conn_domain(c), c->id, &rc);
+	vb_conn_set_device(c, vb_device_get(vb_conn_domain(c), c->id, &rc));
 	if (!c->dev) {
-		vb_conn_end(c, rc, "the device cannot be used");
+		vb_conn_end(c, rc, vb_device_fault(rc));
+		return;
+	}
+	/* Its private data may have promised what the domain has. */
+	lacks = vb_conn_domain(c)->fab.limits.caps & ~c->dev->limits.caps;
+	if (lacks) {
+		vb_conn_end(
+			c, -ENODEV,
+			"its device lacks what those present at start can do");
 		return;
 	}
 	c->state = VB_ST_ROUTE;

@@ -101,7 +101,7 @@ static bool vb_conn_release(struct vb_conn *c)
 	c->id = NULL;
 	if (c->dev)
 		vb_device_put(c->dev);
-	c->dev = NULL;
+	vb_conn_set_device(c, NULL);
 	return true;
 }
 

@@ -4,7 +4,7 @@
  *
  * A device is added with its first connection. A removed one is retired when
  * its last connection is freed and all pollers have left it. One that returns
- * is another device.
+ * is another device, which may take the index of a retired one.
  *
  * Some drivers, such as rxe's, block a removal until nobody has the device
  * open. librdmacm (as of 44) opens each device that an id has an address of,
@@ -28,6 +28,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/param.h>
 #include <unistd.h>
 
 #include "base/addr.h"
@@ -128,14 +129,17 @@ static void hold_open(struct vb_device *dev, struct rdma_cm_id *id)
 
 void vb_device_free(struct vb_device *dev)
 {
-	if (!dev)
-		return;
-	siw_filler_destroy(dev);
-	if (dev->pd)
-		ibv_dealloc_pd(dev->pd);
-	hold_close(dev);
-	pthread_mutex_destroy(&dev->srq_lock);
-	free(dev);
+	struct vb_device *before;
+
+	for (; dev; dev = before) {
+		before = dev->before;
+		siw_filler_destroy(dev);
+		if (dev->pd)
+			ibv_dealloc_pd(dev->pd);
+		hold_close(dev);
+		pthread_mutex_destroy(&dev->srq_lock);
+		free(dev);
+	}
 }
 
 void vb_device_watch(struct vb_device *dev, struct vb_poller *p)
@@ -146,39 +150,84 @@ void vb_device_watch(struct vb_device *dev, struct vb_poller *p)
 				  EPOLLIN);
 }
 
+/* Domain lock held. Set @dev->index to a free one, or to that of a retired device, which
+ * nothing refers to by its index any more. Returns 0 or -ENOSPC. */
+static int take_index(const struct vb_domain *d, struct vb_device *dev)
+{
+	unsigned int i = 0;
+
+	while (i < d->ndevs && atomic_load(&d->dev[i])->ctx)
+		i++;
+	if (i == VB_MAX_DEVICES)
+		return -ENOSPC;
+	dev->index = i;
+	return 0;
+}
+
+/* Domain lock held. */
+static void put_into_slot(struct vb_domain *d, struct vb_device *dev)
+{
+	struct vb_poller *p;
+
+	/* A thread may still be looking at it. */
+	dev->before = atomic_load(&d->dev[dev->index]);
+	if (dev->before)
+		dev->srq_low = dev->before->srq_low;
+	TAILQ_FOREACH(p, &d->pollers, link)
+	{
+		pthread_mutex_lock(&p->lock);
+		p->left &= ~((uint32_t)1 << dev->index);
+		pthread_mutex_unlock(&p->lock);
+		vb_device_watch(dev, p);
+	}
+	atomic_store(&d->dev[dev->index], dev);
+	d->ndevs = MAX(d->ndevs, dev->index + 1);
+}
+
+const char *vb_device_fault(int rc)
+{
+	switch (rc) {
+	case -EACCES:
+		return "its device is not one of those to be used";
+	case -EOPNOTSUPP:
+		return "this device cannot be used: it has no reliable connections, or too few elements in a work request";
+	case -ENOSPC:
+		return "too many devices at once";
+	default:
+		return strerror(-rc);
+	}
+}
+
 /* Domain lock held. */
 static int device_add(struct vb_domain *d, struct rdma_cm_id *id,
 		      struct vb_device **out)
 {
 	struct ibv_context *ctx = id->verbs;
-	struct vb_device *dev = calloc(1, sizeof(*dev));
+	const char *name = ibv_get_device_name(ctx->device);
 	struct ibv_device_attr a;
-	struct vb_poller *p;
+	struct vb_device *dev;
 	int rc;
 
+	if (!vb_device_is_chosen(d->devices, name))
+		return -EACCES;
+	dev = calloc(1, sizeof(*dev));
 	if (!dev)
 		return -ENOMEM;
 	pthread_mutex_init(&dev->srq_lock, NULL);
 	TAILQ_INIT(&dev->srqs);
 	dev->async_src.event = vb_device_event;
 	dev->dom = d;
-	dev->index = d->ndevs;
 	dev->ctx = ctx;
-	snprintf(dev->name, sizeof(dev->name), "%s",
-		 ibv_get_device_name(ctx->device));
-	rc = -ENODEV;
-	if (dev->index == VB_MAX_DEVICES) {
-		fab_domain_log(
-			&d->fab, 3,
-			"verbs: %s: too many devices, or changes of them",
-			dev->name);
+	snprintf(dev->name, sizeof(dev->name), "%s", name);
+	rc = take_index(d, dev);
+	if (rc)
 		goto fail;
-	}
-	if (!vb_device_meets_limits(d, ctx) || ibv_query_device(ctx, &a)) {
-		fab_domain_log(
-			&d->fab, 3,
-			"verbs: %s: lacks what the devices present at start can do",
-			dev->name);
+	rc = vb_device_limits(d, ctx, &dev->limits);
+	if (!rc && ibv_query_device(ctx, &a))
+		rc = -ENODEV;
+	if (rc) {
+		fab_domain_log(&d->fab, 3, "verbs: %s: %s", name,
+			       vb_device_fault(rc));
 		goto fail;
 	}
 	vb_device_read_caps(dev, &a);
@@ -193,13 +242,16 @@ static int device_add(struct vb_domain *d, struct rdma_cm_id *id,
 		goto fail;
 	siw_filler_create(dev);
 	(void)vb_set_nonblock(ctx->async_fd);
-	TAILQ_FOREACH(p, &d->pollers, link)
-	vb_device_watch(dev, p);
-	atomic_store(&d->dev[dev->index], dev);
-	d->ndevs++;
+	put_into_slot(d, dev);
 	fab_domain_log(&d->fab, 6, "verbs: using %s (%s%s)", dev->name,
 		       dev->iwarp ? "iWARP" : "InfiniBand or RoCE",
 		       dev->windows ? ", memory windows" : "");
+	if (!dev->windows)
+		fab_domain_log(
+			&d->fab, 6,
+			"verbs: %s: no type 2 memory windows: memory opened to a "
+			"peer is shielded from other peers by its handle only",
+			dev->name);
 	if (dev->siw)
 		fab_domain_log(
 			&d->fab, 4,
@@ -324,6 +376,29 @@ static void device_retire(struct vb_device *dev)
 	hold_close(dev);
 }
 
+/* Domain lock held. @p uses the device no longer; the last poller retires it. */
+static void device_leave(struct vb_device *dev, struct vb_poller *p)
+{
+	struct vb_channel *ch = &p->channels[dev->index];
+	uint32_t bit = (uint32_t)1 << dev->index;
+
+	pthread_mutex_lock(&p->lock);
+	if (!(p->left & bit)) {
+		fab_ev_loop_unwatch(&p->ev, dev->ctx->async_fd);
+		if (dev->hold_channel)
+			fab_ev_loop_unwatch(&p->ev, dev->hold_channel->fd);
+		if (ch->channel) {
+			fab_ev_loop_unwatch(&p->ev, ch->channel->fd);
+			ibv_destroy_comp_channel(ch->channel);
+			ch->channel = NULL;
+		}
+		p->left |= bit;
+	}
+	pthread_mutex_unlock(&p->lock);
+	if (all_pollers_left(dev->dom, bit))
+		device_retire(dev);
+}
+
 void vb_device_reclaim(struct vb_poller *p)
 {
 	struct vb_domain *d = vb_domain(p->ev.fab.dom);
@@ -334,30 +409,14 @@ void vb_device_reclaim(struct vb_poller *p)
 	p->changes_seen = now;
 	for (unsigned int i = 0; i < VB_MAX_DEVICES; i++) {
 		struct vb_device *dev = atomic_load(&d->dev[i]);
-		struct vb_channel *ch = &p->channels[i];
-		struct ibv_context *ctx = dev ? dev->ctx : NULL;
-		uint32_t bit = (uint32_t)1 << i;
 
-		if (!ctx || !atomic_load(&dev->gone) ||
+		if (!dev || !dev->ctx || !atomic_load(&dev->gone) ||
 		    atomic_load(&dev->conns))
 			continue;
-		pthread_mutex_lock(&p->lock);
-		if (!(p->left & bit)) {
-			fab_ev_loop_unwatch(&p->ev, ctx->async_fd);
-			if (dev->hold_channel)
-				fab_ev_loop_unwatch(&p->ev,
-						    dev->hold_channel->fd);
-			if (ch->channel) {
-				fab_ev_loop_unwatch(&p->ev, ch->channel->fd);
-				ibv_destroy_comp_channel(ch->channel);
-				ch->channel = NULL;
-			}
-			p->left |= bit;
-		}
-		pthread_mutex_unlock(&p->lock);
 		pthread_mutex_lock(&d->lock);
-		if (dev->ctx && all_pollers_left(d, bit))
-			device_retire(dev);
+		/* Another poller may have retired it meanwhile. */
+		if (dev->ctx)
+			device_leave(dev, p);
 		pthread_mutex_unlock(&d->lock);
 	}
 }

@@ -10,9 +10,11 @@
 #include "vb.h"
 
 /* Get the device of @id for a connection; adds it at the first use. Returns
- * NULL and sets *@rc if it cannot be used. */
+ * NULL and sets *@rc if it cannot be used: -EACCES if it is not to be. */
 struct vb_device *vb_device_get(struct vb_domain *d, struct rdma_cm_id *id,
 				int *rc);
+/* Returns a text for what vb_device_get() has set. */
+const char *vb_device_fault(int rc);
 /* Domain lock held: @p listens to its events. */
 void vb_device_watch(struct vb_device *dev, struct vb_poller *p);
 /* The connection is freed. */
@@ -21,16 +23,23 @@ void vb_device_put(struct vb_device *dev);
 void vb_device_lost(struct vb_domain *d, struct ibv_context *ctx);
 /* Poller thread: retire removed devices that are not in use. */
 void vb_device_reclaim(struct vb_poller *p);
+/* And those that had its index before. */
 void vb_device_free(struct vb_device *dev);
 /* A call to release something of @dev has returned @rc. Returns true if the
  * device still has it; after its removal the kernel has freed all. Context:
  * threads of the domain. */
 bool vb_device_keeps(struct vb_device *dev, int rc);
-/* Reduce @l to what @ctx can do. Returns 0, -ENODEV, or -EOPNOTSUPP after logging
- * what it lacks. */
+/* Move *@at to the next name of a list of devices (struct fab_domain_params), and
+ * return its length, 0 at the end. */
+size_t vb_next_name(const char **at);
+/* Returns true if @devices (struct fab_domain_params) has @name, or is empty. */
+bool vb_device_is_chosen(const char *devices, const char *name);
+/* Set @l to the limits of a device. Returns 0, -ENODEV, or -EOPNOTSUPP after
+ * logging what it lacks. */
 int vb_device_limits(const struct vb_domain *d, struct ibv_context *ctx,
 		     struct fab_limits *l);
-bool vb_device_meets_limits(struct vb_domain *d, struct ibv_context *ctx);
+/* Reduce @l to what @other has too. */
+void vb_limits_intersect(struct fab_limits *l, const struct fab_limits *other);
 void vb_device_read_caps(struct vb_device *dev,
 			 const struct ibv_device_attr *a);
 /* Domain lock held: register all memory of the domain with @dev, or deregister

@@ -4,6 +4,7 @@
  *
  * Context: any thread.
  */
+#include <string.h>
 #include <sys/param.h>
 
 #include "device.h"
@@ -74,17 +75,38 @@ static unsigned int depth_of(int d)
 	return d <= 0 ? 0 : d > (int)VB_MAX_DEPTH ? VB_MAX_DEPTH : (unsigned)d;
 }
 
+size_t vb_next_name(const char **at)
+{
+	static const char between[] = ", ";
+
+	*at += strspn(*at, between);
+	return strcspn(*at, between);
+}
+
+bool vb_device_is_chosen(const char *devices, const char *name)
+{
+	const char *at = devices ? devices : "";
+	size_t n = vb_next_name(&at);
+
+	if (!n)
+		return true;
+	for (; n; at += n, n = vb_next_name(&at))
+		if (n == strlen(name) && !memcmp(at, name, n))
+			return true;
+	return false;
+}
+
 /* Returns false, and says why, if the device cannot do what a connection needs. */
 static bool is_useful(const struct vb_domain *d, struct ibv_context *ctx,
 		      const struct ibv_device_attr *a)
 {
 	const char *name = ibv_get_device_name(ctx->device);
 
-	if (a->max_sge > 0 && a->max_sge < VB_MIN_SGE)
+	if (a->max_sge > 0 && a->max_sge < (int)VB_MIN_SGE)
 		fab_domain_log(&d->fab, 4,
 			       "verbs: %s is not used: a work request takes at "
 			       "most %d elements (max_sge), and %d are needed",
-			       name, a->max_sge, VB_MIN_SGE);
+			       name, a->max_sge, (int)VB_MIN_SGE);
 	else if (a->max_qp_rd_atom <= 0 || a->max_qp_init_rd_atom <= 0)
 		fab_domain_log(&d->fab, 4,
 			       "verbs: %s is not used: it has no RDMA Reads "
@@ -98,45 +120,49 @@ static bool is_useful(const struct vb_domain *d, struct ibv_context *ctx,
 int vb_device_limits(const struct vb_domain *d, struct ibv_context *ctx,
 		     struct fab_limits *l)
 {
+	enum ibv_transport_type type = ctx->device->transport_type;
 	struct ibv_device_attr a;
 	struct ibv_port_attr port;
-	unsigned int depth;
 
 	if (ibv_query_device(ctx, &a))
 		return -ENODEV;
 	if (!is_useful(d, ctx, &a))
 		return -EOPNOTSUPP;
-	if (!sends_inv(&a))
-		l->caps &= ~(unsigned int)FAB_CAP_SEND_INV;
-	if (!has_windows(d, ctx, &a))
-		l->caps &= ~(unsigned int)FAB_CAP_EXPOSE;
-	if (a.max_sge > 0 && (unsigned int)a.max_sge < l->max_sge)
-		l->max_sge = (unsigned int)a.max_sge;
-	depth = depth_of(a.max_qp_rd_atom);
-	if (depth_of(a.max_qp_init_rd_atom) < depth)
-		depth = depth_of(a.max_qp_init_rd_atom);
-	l->max_read_depth = MIN(l->max_read_depth, depth);
+	*l = (struct fab_limits){
+		.caps = FAB_CAP_BOUND,
+		.max_sge = VB_MAX_SGE,
+		.max_read_depth = MIN(depth_of(a.max_qp_rd_atom),
+				      depth_of(a.max_qp_init_rd_atom)),
+		.max_message = VB_MAX_MESSAGE,
+	};
+	l->max_read_depth = MIN(l->max_read_depth, d->depth);
+	if (sends_inv(&a))
+		l->caps |= FAB_CAP_SEND_INV;
+	if (has_windows(d, ctx, &a))
+		l->caps |= FAB_CAP_EXPOSE;
+	if (a.max_sge > 0)
+		l->max_sge = MIN(l->max_sge, (unsigned int)a.max_sge);
 	for (unsigned int i = 1; i <= a.phys_port_cnt; i++)
-		if (!ibv_query_port(ctx, (uint8_t)i, &port) &&
-		    port.max_msg_sz && port.max_msg_sz < l->max_message)
-			l->max_message = port.max_msg_sz;
+		if (!ibv_query_port(ctx, (uint8_t)i, &port) && port.max_msg_sz)
+			l->max_message =
+				MIN(l->max_message, (size_t)port.max_msg_sz);
+	/* EFA and usNIC have no reliable connections. */
+	if (type != IBV_TRANSPORT_IB && type != IBV_TRANSPORT_IWARP)
+		return -EOPNOTSUPP;
 	return 0;
 }
 
-/* A device that was plugged in later must not lower the domain's limits. */
-bool vb_device_meets_limits(struct vb_domain *d, struct ibv_context *ctx)
+void vb_limits_intersect(struct fab_limits *l, const struct fab_limits *other)
 {
-	const struct fab_limits *now = &d->fab.limits;
-	struct fab_limits l = *now;
-
-	return !vb_device_limits(d, ctx, &l) && l.caps == now->caps &&
-	       l.max_sge == now->max_sge && l.max_message == now->max_message;
+	l->caps &= other->caps;
+	l->max_sge = MIN(l->max_sge, other->max_sge);
+	l->max_read_depth = MIN(l->max_read_depth, other->max_read_depth);
+	l->max_message = MIN(l->max_message, other->max_message);
 }
 
 void vb_device_read_caps(struct vb_device *dev, const struct ibv_device_attr *a)
 {
 	dev->max_wr = (unsigned int)a->max_qp_wr;
-	dev->max_sge = dev->dom->fab.limits.max_sge;
 	dev->max_sge_rd = a->max_sge_rd > 0 ? (unsigned int)a->max_sge_rd : 1;
 	dev->max_cqe = (unsigned int)a->max_cqe;
 	dev->out_depth = depth_of(a->max_qp_init_rd_atom);
@@ -145,8 +171,7 @@ void vb_device_read_caps(struct vb_device *dev, const struct ibv_device_attr *a)
 	/* Not on iWARP, see srq.c. */
 	if (!dev->iwarp && a->max_srq > 0 && a->max_srq_wr > 0)
 		dev->max_srq_wr = (unsigned int)a->max_srq_wr;
-	/* Any device without them does not meet the limits. */
-	dev->windows = dev->dom->fab.limits.caps & FAB_CAP_EXPOSE;
+	dev->windows = dev->limits.caps & FAB_CAP_EXPOSE;
 	dev->siw = dev->iwarp && a->vendor_id == VENDOR_SIW;
 	dev->sink_rights = dev->iwarp && !dev->siw;
 	/* One key for each part of a Read. */

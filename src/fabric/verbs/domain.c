@@ -28,42 +28,64 @@ static void vb_domain_close(struct fab_domain *fd)
 	for (unsigned int i = 0; i < d->ndevs; i++)
 		vb_device_free(atomic_load(&d->dev[i]));
 	pthread_mutex_destroy(&d->lock);
+	free(d->devices);
 	free(d);
 }
 
+/* A device may come later, so this is no error. */
+static void log_unknown(const struct vb_domain *d,
+			struct ibv_device *const *list)
+{
+	const char *at = d->devices ? d->devices : "";
+
+	for (size_t n; (n = vb_next_name(&at)); at += n) {
+		bool known = false;
+
+		for (int i = 0; list && list[i]; i++) {
+			const char *name = ibv_get_device_name(list[i]);
+
+			known |= strlen(name) == n && !memcmp(name, at, n);
+		}
+		if (!known)
+			fab_domain_log(&d->fab, 4,
+				       "verbs: there is no RDMA device %.*s",
+				       (int)n, at);
+	}
+}
+
+/* Set the domain's limits to what all devices that can be used have in common. */
 static int query_limits(struct vb_domain *d)
 {
-	struct fab_limits *l = &d->fab.limits;
+	struct fab_limits *all = &d->fab.limits, l;
 	struct ibv_device **list;
-	int found = 0, unfit = 0, rc;
+	int found = 0, unfit = 0;
 
-	*l = (struct fab_limits){
-		.caps = FAB_CAP_SEND_INV | FAB_CAP_EXPOSE | FAB_CAP_BOUND,
-		.max_sge = VB_MAX_SGE,
-		.max_read_depth = d->depth,
-		.max_message = VB_MAX_MESSAGE,
-	};
 	/* rdma_get_devices() would keep them open (device.c). */
 	list = ibv_get_device_list(NULL);
+	log_unknown(d, list);
 	for (int i = 0; list && list[i]; i++) {
-		struct ibv_context *ctx = ibv_open_device(list[i]);
+		const char *name = ibv_get_device_name(list[i]);
+		struct ibv_context *ctx;
+		int rc;
 
+		if (!vb_device_is_chosen(d->devices, name))
+			continue;
+		ctx = ibv_open_device(list[i]);
 		if (!ctx)
 			continue;
-		rc = vb_device_limits(d, ctx, l);
-		found += !rc;
-		unfit += rc == -EOPNOTSUPP;
+		rc = vb_device_limits(d, ctx, &l);
 		ibv_close_device(ctx);
+		unfit += rc == -EOPNOTSUPP;
+		if (rc)
+			continue;
+		if (!found++)
+			*all = l;
+		vb_limits_intersect(all, &l);
 	}
 	if (list)
 		ibv_free_device_list(list);
 	if (!found)
 		return unfit ? -EOPNOTSUPP : -ENODEV;
-	if (!(l->caps & FAB_CAP_EXPOSE))
-		fab_domain_log(
-			&d->fab, 6,
-			"verbs: no type 2 memory windows: memory opened to a "
-			"peer is shielded from other peers by its handle only");
 	return 0;
 }
 
@@ -88,7 +110,9 @@ static int vb_domain_open(const struct fab_domain_params *params,
 	pthread_mutex_init(&d->lock, NULL);
 	TAILQ_INIT(&d->mrs);
 	TAILQ_INIT(&d->pollers);
-	rc = query_limits(d);
+	if (params->devices)
+		d->devices = strdup(params->devices);
+	rc = params->devices && !d->devices ? -ENOMEM : query_limits(d);
 	if (rc) {
 		vb_domain_close(&d->fab);
 		return rc;

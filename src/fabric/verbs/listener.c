@@ -16,6 +16,8 @@
  * poller thread to acknowledge its events.
  */
 #include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +28,17 @@
 #include "vb.h"
 
 #define BACKLOG 1024
+
+/* Returns false and sets errno if @id is bound to a device that is not to be used. */
+static bool may_listen(const struct vb_poller *p, const struct rdma_cm_id *id)
+{
+	if (!id->verbs ||
+	    vb_device_is_chosen(vb_domain(p->ev.fab.dom)->devices,
+				ibv_get_device_name(id->verbs->device)))
+		return true;
+	errno = ENODEV;
+	return false;
+}
 
 static int listener_open_id(struct vb_listener *l, struct rdma_cm_id **out)
 {
@@ -39,9 +52,9 @@ static int listener_open_id(struct vb_listener *l, struct rdma_cm_id **out)
 	     rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY, &on,
 			     sizeof(on))) ||
 	    rdma_bind_addr(id, (struct sockaddr *)&l->ev.addr) ||
-	    rdma_listen(id, BACKLOG)) {
+	    !may_listen(p, id) || rdma_listen(id, BACKLOG)) {
 		rc = errno ? -errno : -EIO;
-		/* No device has the address. */
+		/* No device has the address, or none that is to be used. */
 		if (rc == -ENODEV)
 			rc = -EADDRNOTAVAIL;
 		if (id)
@@ -92,91 +105,78 @@ int vb_listen(struct fab_poller *fp, const struct sockaddr *addr,
 
 /* ---- Which addresses are of a device ------------------------------------- */
 
-static bool any_port_is_up(void)
+/* librdmacm complains without a device. */
+static bool any_device(void)
 {
-	struct ibv_device **list = ibv_get_device_list(NULL);
-	struct ibv_device_attr a;
+	int n = 0;
+	struct ibv_device **list = ibv_get_device_list(&n);
+
+	if (list)
+		ibv_free_device_list(list);
+	return n > 0;
+}
+
+/*
+ * Returns true if one of @devices has @addr, and its port is active. Sets *@ctx
+ * to the device that has it, or to NULL. It is for comparison only, since the
+ * device may be closed by now.
+ */
+static bool is_reachable(const struct sockaddr *addr, const char *devices,
+			 const struct ibv_context **ctx)
+{
+	struct rdma_event_channel *ch = rdma_create_event_channel();
+	struct sockaddr_storage at = { 0 };
+	struct rdma_cm_id *id = NULL;
 	struct ibv_port_attr port;
 	bool up = false;
 
-	for (int i = 0; list && list[i] && !up; i++) {
-		struct ibv_context *ctx = ibv_open_device(list[i]);
-
-		if (!ctx)
-			continue;
-		if (ibv_query_device(ctx, &a))
-			a.phys_port_cnt = 0;
-		for (uint8_t n = 1; n <= a.phys_port_cnt && !up; n++)
-			up = !ibv_query_port(ctx, n, &port) &&
-			     port.state == IBV_PORT_ACTIVE;
-		ibv_close_device(ctx);
+	*ctx = NULL;
+	vb_copy_addr(&at, addr);
+	base_addr_set_port(&at, 0);
+	if (ch && !rdma_create_id(ch, &id, NULL, RDMA_PS_TCP) &&
+	    !rdma_bind_addr(id, (struct sockaddr *)&at) && id->verbs &&
+	    vb_device_is_chosen(devices,
+				ibv_get_device_name(id->verbs->device))) {
+		*ctx = id->verbs;
+		up = !ibv_query_port(id->verbs, id->port_num, &port) &&
+		     port.state == IBV_PORT_ACTIVE;
 	}
-	if (list)
-		ibv_free_device_list(list);
+	if (id)
+		rdma_destroy_id(id);
+	if (ch)
+		rdma_destroy_event_channel(ch);
 	return up;
 }
 
-static bool device_has_addr(const struct sockaddr *addr)
+/* Returns true if any address is reachable. Of either family: without Bind_Addr
+ * there are listeners for both, and a network may have only one. */
+static bool any_is_reachable(const char *devices)
 {
-	struct rdma_event_channel *ch = NULL;
-	struct rdma_cm_id *id = NULL;
-	struct sockaddr_storage at;
-	bool any, owns = false;
-
-	memset(&at, 0, sizeof(at));
-	if (addr->sa_family == AF_INET) {
-		struct sockaddr_in *in = (struct sockaddr_in *)&at;
-
-		memcpy(in, addr, sizeof(*in));
-		in->sin_port = 0;
-		any = in->sin_addr.s_addr == htonl(INADDR_ANY);
-	} else if (addr->sa_family == AF_INET6) {
-		struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&at;
-
-		memcpy(in6, addr, sizeof(*in6));
-		in6->sin6_port = 0;
-		any = IN6_IS_ADDR_UNSPECIFIED(&in6->sin6_addr);
-	} else {
-		return false;
-	}
-	ch = rdma_create_event_channel();
-	if (!ch)
-		return false;
-	if (!rdma_create_id(ch, &id, NULL, RDMA_PS_TCP) &&
-	    !rdma_bind_addr(id, (struct sockaddr *)&at))
-		owns = any || id->verbs;
-	if (id)
-		rdma_destroy_id(id);
-	rdma_destroy_event_channel(ch);
-	return owns;
-}
-
-bool vb_owns(const struct sockaddr *addr)
-{
-	/* librdmacm complains without a device; without a port that is up
-	 * nobody can connect. */
-	return any_port_is_up() && device_has_addr(addr);
-}
-
-bool vb_listener_up(struct fab_listener *fl)
-{
-	struct vb_listener *l = container_of(fl, struct vb_listener, ev.fab);
-	struct sockaddr_storage addr;
-	struct ibv_port_attr port;
+	const struct ibv_context *ctx;
+	struct ifaddrs *all = NULL;
 	bool up = false;
 
-	pthread_mutex_lock(&l->ev.lock);
-	addr = l->ev.addr;
-	/* The lock keeps the id, and with it the device. */
-	if (l->id && l->id->verbs)
-		up = !ibv_query_port(l->id->verbs, l->id->port_num, &port) &&
-		     port.state == IBV_PORT_ACTIVE;
-	pthread_mutex_unlock(&l->ev.lock);
-	/* Bound to any address it has no device and is told of no removal;
-	 * bound to one, it is not told when only the address goes. */
-	return base_addr_is_any(&addr) ?
-		       any_port_is_up() :
-		       up && device_has_addr((struct sockaddr *)&addr);
+	if (getifaddrs(&all))
+		return false;
+	for (struct ifaddrs *i = all; i && !up; i = i->ifa_next)
+		up = i->ifa_addr && (i->ifa_flags & IFF_UP) &&
+		     (i->ifa_addr->sa_family == AF_INET ||
+		      i->ifa_addr->sa_family == AF_INET6) &&
+		     is_reachable(i->ifa_addr, devices, &ctx);
+	freeifaddrs(all);
+	return up;
+}
+
+bool vb_owns(const struct sockaddr *addr, const char *devices)
+{
+	struct sockaddr_storage at = { 0 };
+	const struct ibv_context *ctx;
+
+	vb_copy_addr(&at, addr);
+	if (!at.ss_family || !any_device())
+		return false;
+	return base_addr_is_any(&at) ? any_is_reachable(devices) :
+				       is_reachable(addr, devices, &ctx);
 }
 
 /* Returns the id, to be destroyed without the lock. */
@@ -230,6 +230,31 @@ static void listener_lost(struct vb_listener *l, const char *why)
 	pthread_mutex_unlock(&l->ev.lock);
 }
 
+bool vb_listener_up(struct fab_listener *fl)
+{
+	struct vb_listener *l = container_of(fl, struct vb_listener, ev.fab);
+	const char *devices = vb_domain(fl->poller->dom)->devices;
+	const struct ibv_context *ctx = NULL;
+	struct sockaddr_storage addr;
+	bool up, there, moved;
+
+	pthread_mutex_lock(&l->ev.lock);
+	addr = l->ev.addr;
+	pthread_mutex_unlock(&l->ev.lock);
+	up = any_device() &&
+	     (base_addr_is_any(&addr) ?
+		      any_is_reachable(devices) :
+		      is_reachable((struct sockaddr *)&addr, devices, &ctx));
+	pthread_mutex_lock(&l->ev.lock);
+	there = l->id;
+	moved = there && ctx && l->id->verbs != ctx;
+	pthread_mutex_unlock(&l->ev.lock);
+	/* Nothing else tells a listener that its address moved. */
+	if (moved)
+		listener_lost(l, "its address moved to another device");
+	return up && there && !moved;
+}
+
 static void listener_reopen(struct base_timer *t, unsigned int unused)
 {
 	struct vb_listener *l = container_of(t, struct vb_listener, ev.timer);
@@ -278,7 +303,7 @@ static int request_to_conn(struct vb_listener *l, struct rdma_cm_event *ev,
 	}
 	c->id = ev->id;
 	c->id->context = &c->src;
-	c->dev = dev;
+	vb_conn_set_device(c, dev);
 	c->state = VB_ST_REQUESTED;
 	vb_copy_addr(&c->ev.local, rdma_get_local_addr(c->id));
 	vb_copy_addr(&c->ev.peer, rdma_get_peer_addr(c->id));
@@ -333,7 +358,7 @@ static int listener_request(struct vb_listener *l, struct rdma_cm_event *ev)
 		rc = request_to_conn(l, ev, &c);
 		if (rc) {
 			level = LOG_WARNING;
-			why = strerror(-rc);
+			why = vb_device_fault(rc);
 		}
 	}
 	if (!why)

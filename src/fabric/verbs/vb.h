@@ -3,9 +3,9 @@
  * vb - the objects of the verbs provider
  *
  * RDMA devices through librdmacm and libibverbs: InfiniBand, RoCE and iWARP, in
- * hardware or in the kernel. A domain uses every device of the host; its limits
- * and capabilities are those that all devices have. Prefix: vb_. Differences
- * from iwarp:
+ * hardware or in the kernel. A domain uses every device of the host, or those
+ * that it is told to use. A connection has the limits of its device. Prefix:
+ * vb_. Differences from iwarp:
  *
  * - On InfiniBand and RoCE a request carries at most 56 octets of private data,
  *   an answer 196 and a rejection 148, padded with zeros.
@@ -77,10 +77,10 @@
 #include "base/turn.h"
 #include "fabric/provider/event_loop.h"
 
-/* In the life of a domain; a device that returns counts again. */
+/* At a time. */
 #define VB_MAX_DEVICES 32u
-#define VB_MIN_SGE 4
 #define VB_MAX_SGE 16u
+#define VB_MIN_SGE 4u /* as fabric.h promises */
 /* To librdmacm 255 means "as many as the device has". */
 #define VB_MAX_DEPTH 254u
 #define VB_MAX_MESSAGE ((size_t)1 << 30)
@@ -154,6 +154,7 @@ struct vb_device {
 	struct fab_source async_src;
 	struct vb_domain *dom;
 	unsigned int index;
+	struct vb_device *before; /* a retired one that had the index, or NULL */
 	_Atomic(struct ibv_context *) ctx; /* NULL: retired */
 	/* Keeps ctx open, and is told of its removal; NULL if that failed. */
 	struct rdma_event_channel *hold_channel;
@@ -161,7 +162,8 @@ struct vb_device {
 	struct fab_source hold_src;
 	struct ibv_pd *pd;
 	char name[64];
-	unsigned int max_wr, max_sge, max_sge_rd, max_cqe;
+	struct fab_limits limits;
+	unsigned int max_wr, max_sge_rd, max_cqe;
 	unsigned int max_srq_wr; /* 0: no shared queues */
 	unsigned int out_depth, in_depth;
 	bool iwarp, windows;
@@ -186,6 +188,7 @@ struct vb_device {
 struct vb_domain {
 	struct fab_domain fab;
 	unsigned int startup_ms, keepalive_ms, depth;
+	char *devices; /* see struct fab_domain_params */
 	/* Tests only: use windows with known flaws too. */
 	bool any_windows;
 	_Atomic(struct vb_device *) dev[VB_MAX_DEVICES];
@@ -194,7 +197,7 @@ struct vb_domain {
 	atomic_bool memlock_told, waits_told, low_told;
 
 	pthread_mutex_t lock; /* what follows, and adding a device */
-	unsigned int ndevs;
+	unsigned int ndevs; /* indexes that have been used */
 	struct vb_mr_queue mrs;
 	struct vb_poller_queue pollers;
 };
@@ -396,6 +399,12 @@ static inline struct vb_domain *vb_conn_domain(const struct vb_conn *c)
 	return vb_domain(c->ev.fab.poller->dom);
 }
 
+static inline void vb_conn_set_device(struct vb_conn *c, struct vb_device *dev)
+{
+	c->dev = dev;
+	c->ev.fab.limits = dev ? &dev->limits : NULL;
+}
+
 static inline void vb_conn_schedule(struct vb_conn *c)
 {
 	fab_ev_conn_schedule(&c->ev.fab);
@@ -485,9 +494,8 @@ int vb_cm_conn_event(struct vb_cm_source *src, struct rdma_cm_event *ev);
 int vb_listen(struct fab_poller *p, const struct sockaddr *addr,
 	      socklen_t addrlen, fab_request_fn fn, void *user,
 	      struct fab_listener **l);
-/* Returns true if a device of this host has @addr. Any address is owned once a
- * port is up. Opens devices: a daemon must have forked before. */
-bool vb_owns(const struct sockaddr *addr);
+/* fab_ops.owns. Opens devices: a daemon must have forked before. */
+bool vb_owns(const struct sockaddr *addr, const char *devices);
 bool vb_listener_up(struct fab_listener *l);
 void vb_listener_close(struct fab_listener *l);
 

@@ -31,6 +31,10 @@ struct gr_addrs {
 	struct sockaddr_storage addr[GR_MAX_ADDRS]; /* without port */
 };
 
+struct gr_devices {
+	char names[256]; /* as in struct fab_domain_params; "": all */
+};
+
 struct gr_shared {
 	bool on;
 	uint32_t max; /* Receives of a device; 0: one for each credit */
@@ -47,6 +51,7 @@ struct gr_config {
 	uint16_t port;
 	struct gr_addrs bind; /* none: where NFS over TCP listens */
 	uint32_t provider; /* enum gr_provider */
+	struct gr_devices devices;
 	uint32_t pollers;
 	bool reverse_direction;
 	uint32_t host_share; /* percent */

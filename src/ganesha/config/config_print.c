@@ -66,6 +66,8 @@ static bool is_hidden(const struct gr_setting *s, const struct gr_config *cfg)
 		return !cfg->bind.n;
 	case offsetof(struct gr_config, rt.allow):
 		return !cfg->rt.allow.n;
+	case offsetof(struct gr_config, devices):
+		return !*cfg->devices.names;
 	default:
 		return s->hidden;
 	}

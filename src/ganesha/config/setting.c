@@ -93,6 +93,8 @@ const struct gr_setting gr_settings[] = {
 	{ VALUE(GR_RDMA, "Bind_Addr", bind, gr_addrs_init, gr_addrs_read),
 	  .print = gr_addrs_print },
 	{ CHOICE(GR_RDMA, "Provider", provider, providers, GR_AUTO) },
+	{ VALUE(GR_RDMA, "Device", devices, gr_devices_init, gr_devices_read),
+	  .print = gr_devices_print },
 	{ SET(GR_RDMA, "Versions", rt.versions, versions, 1u << 1 | 1u << 2),
 	  .changeable = true },
 	{ SET(GR_RDMA, "Extensions", rt.extensions, extensions, 0) },

@@ -84,6 +84,10 @@ void gr_addrs_print(FILE *f, const void *value);
 void *gr_allow_init(void *link_mem, void *self);
 gr_handler_fn gr_allow_read;
 void gr_allow_print(FILE *f, const void *value);
+/* Device, a struct gr_devices. */
+void *gr_devices_init(void *link_mem, void *self);
+gr_handler_fn gr_devices_read;
+void gr_devices_print(FILE *f, const void *value);
 /* CRC, an enum fab_crc in 32 bits. */
 void *gr_crc_init(void *link_mem, void *self);
 gr_handler_fn gr_crc_read;

@@ -16,6 +16,13 @@
 #include "ganesha/config/config.h"
 #include "ganesha/config/setting.h"
 
+/* Of the name of a device, as Linux has them. */
+#define DEVICE_CHARS                 \
+	"abcdefghijklmnopqrstuvwxyz" \
+	"ABCDEFGHIJKLMNOPQRSTUVWXYZ" \
+	"0123456789_-."
+#define DEVICE_MOST 63
+
 #define complain(node, e, ...)                               \
 	do {                                                 \
 		(e)->invalid = true;                         \
@@ -220,6 +227,44 @@ void gr_addrs_print(FILE *f, const void *value)
 		quote = strchr(text, '%') ? "\"" : "";
 		fprintf(f, "%s%s%s%s", i ? ", " : "", quote, text, quote);
 	}
+}
+
+void *gr_devices_init(void *link_mem, void *self)
+{
+	if (self)
+		memset(self, 0, sizeof(struct gr_devices));
+	return self;
+}
+
+int gr_devices_read(const char *token, int term, struct gsh_config_item *item,
+		    void *param, void *node, struct gsh_config_errors *e)
+{
+	struct gr_devices *d = param;
+	size_t len = strlen(d->names), n = strspn(token, DEVICE_CHARS);
+
+	if (!n || token[n] || n > DEVICE_MOST) {
+		complain(
+			node, e,
+			"Device: (%s) is not the name of an RDMA device, such as mlx5_0%s",
+			token,
+			strchr(token, ',') ?
+				": quote the members of a list, not the whole" :
+				"");
+		return 1;
+	}
+	if (len + 2 + n >= sizeof(d->names)) {
+		complain(node, e, "Device: more than %zu bytes of names",
+			 sizeof(d->names) - 1);
+		return 1;
+	}
+	snprintf(d->names + len, sizeof(d->names) - len, "%s%s",
+		 len ? ", " : "", token);
+	return 0;
+}
+
+void gr_devices_print(FILE *f, const void *value)
+{
+	fputs(((const struct gr_devices *)value)->names, f);
 }
 
 void *gr_allow_init(void *link_mem, void *self)

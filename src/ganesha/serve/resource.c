@@ -190,7 +190,8 @@ static void find_owners(const struct fab_ops *verbs,
 	*of = *not_of = NULL;
 	gr_listen_addresses(cfg, tcp, at);
 	for (unsigned int i = 0; i < at->n; i++) {
-		if (fab_provider_owns(verbs, (struct sockaddr *)&at->addr[i]))
+		if (fab_provider_owns(verbs, (struct sockaddr *)&at->addr[i],
+				      cfg->devices.names))
 			*of = &at->addr[i];
 		else
 			*not_of = &at->addr[i];
@@ -221,7 +222,7 @@ bool gr_auto_choose_devices(const struct gsh *g, const struct gr_config *cfg,
 			has, lacks);
 	else if (not_of && base_addr_is_any(not_of))
 		gsh_log(g, GSH_EVENT,
-			"Provider = auto: there is no RDMA device with an active port: using iwarp");
+			"Provider = auto: no RDMA device with an active port has an address: using iwarp");
 	else if (not_of)
 		gsh_log(g, GSH_EVENT,
 			"Provider = auto: no RDMA device has %s: using iwarp",
@@ -280,7 +281,8 @@ bool gr_device_is_hidden(const char *devices, const char *nodes)
 	return matches_a_file(devices) && !matches_a_file(nodes);
 }
 
-void gr_provider_fault(const char *name, int err, char *fault)
+void gr_provider_fault(const char *name, const char *devices, int err,
+		       char *fault)
 {
 	switch (err) {
 	case -ENOPROTOOPT:
@@ -289,9 +291,24 @@ void gr_provider_fault(const char *name, int err, char *fault)
 			 "one in the RDMA block",
 			 name);
 		break;
+	case -EOPNOTSUPP:
+		snprintf(
+			fault, GR_FAULT_ROOM,
+			"provider %s finds no RDMA device that it can use: they "
+			"lack reliable connections, or 4 elements in a work "
+			"request: set Provider = iwarp",
+			name);
+		break;
 	case -ENODEV:
-		if (gr_device_is_hidden("/sys/class/infiniband/[a-z]*",
-					"/dev/infiniband/uverbs*"))
+		if (*devices)
+			snprintf(
+				fault, GR_FAULT_ROOM,
+				"provider %s finds none of the RDMA devices %s: "
+				"correct Device in the RDMA block (rdma link "
+				"shows devices)",
+				name, devices);
+		else if (gr_device_is_hidden("/sys/class/infiniband/[a-z]*",
+					     "/dev/infiniband/uverbs*"))
 			snprintf(fault, GR_FAULT_ROOM,
 				 "provider %s finds no RDMA device: this "
 				 "machine has one, but no "

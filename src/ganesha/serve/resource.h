@@ -65,8 +65,10 @@ int gr_memlock_check(const struct gr_config *cfg, char *fault);
 /* Returns true if there are files that match the shell pattern @devices but none that match
  * @nodes, as in a container that was given no RDMA device. */
 bool gr_device_is_hidden(const char *devices, const char *nodes);
-/* Set @fault for provider @name, which could not be opened: @err. */
-void gr_provider_fault(const char *name, int err, char *fault);
+/* Set @fault for provider @name, which could not be opened: @err. @devices: as in struct
+ * fab_domain_params. */
+void gr_provider_fault(const char *name, const char *devices, int err,
+		       char *fault);
 
 /* ---- Keys --------------------------------------------------------------- */
 

@@ -34,7 +34,8 @@ static int create_with(struct gr_server *s, const char *name, char *fault)
 		.domain = { .log = transport_log,
 			    .log_ctx = s,
 			    .startup_timeout_ms = s->cfg.startup_timeout * 1000,
-			    .crc = s->cfg.crc },
+			    .crc = s->cfg.crc,
+			    .devices = s->cfg.devices.names },
 		.pollers = s->cfg.pollers,
 		.foreign_threads = true,
 		.log = transport_log,
@@ -77,7 +78,7 @@ int gr_server_create(struct gr_server *s, char *fault)
 	if (err)
 		err = create_with(s, name, fault);
 	if (err && !*fault)
-		gr_provider_fault(name, err, fault);
+		gr_provider_fault(name, s->cfg.devices.names, err, fault);
 	return err;
 }
 

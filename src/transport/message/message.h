@@ -80,15 +80,14 @@ struct rt_requester_ops {
 static inline bool rt_offers_handles(const struct rt_conn *c)
 {
 	return !c->inst->cfg.no_remote_invalidation &&
-	       (c->inst->limits->caps & FAB_CAP_EXPOSE);
+	       (fab_conn_limits(c->fab)->caps & FAB_CAP_EXPOSE);
 }
 
 /* version1.c */
 /* Version 1 has been settled: set what the connection has instead of properties. */
 void rt_version1_settled(struct rt_conn *c);
-/* Write our private data. */
-void rt_private_data(const struct rt_instance *inst, bool server,
-		     uint8_t out[WIRE_CM_LEN]);
+/* Write our private data. Context: any thread, before the connection runs. */
+void rt_private_data(const struct rt_conn *c, uint8_t out[WIRE_CM_LEN]);
 /* Take the peer's private data. @priv is NULL if it sent none. */
 void rt_private_take(struct rt_conn *c, const void *priv, size_t len);
 

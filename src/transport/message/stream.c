@@ -124,7 +124,7 @@ static bool is_sendable(const struct rt_conn *c, const struct rt_piece *p)
 
 static unsigned int max_sge(const struct rt_conn *c)
 {
-	return MIN(c->inst->limits->max_sge, RT_SGE);
+	return MIN(fab_conn_limits(c->fab)->max_sge, RT_SGE);
 }
 
 /*
@@ -156,7 +156,7 @@ int rt_gather(struct rt_conn *c, struct rt_work *w, struct rt_out *out,
 			    .at = out->at,
 			    .off = out->at_off };
 	struct rt_piece got;
-	unsigned int nsge = w->wr.nsge;
+	unsigned int nsge = w->wr.nsge, most = max_sge(c);
 	size_t left;
 	uint8_t *to;
 
@@ -164,7 +164,7 @@ int rt_gather(struct rt_conn *c, struct rt_work *w, struct rt_out *out,
 	for (left = n; left; left -= got.len) {
 		if (!cursor_take(&k, left, &got))
 			return -EINVAL;
-		if (nsge == max_sge(c) || !is_sendable(c, &got))
+		if (nsge == most || !is_sendable(c, &got))
 			break;
 		w->sge[nsge++] = (struct fab_sge){ got.addr, got.len, got.mr };
 	}
@@ -198,9 +198,10 @@ int rt_gather(struct rt_conn *c, struct rt_work *w, struct rt_out *out,
 static size_t fill_write(struct rt_conn *c, struct rt_work *w, struct cursor *k,
 			 size_t n)
 {
+	unsigned int most = max_sge(c);
 	size_t done = 0;
 
-	while (done < n && w->wr.nsge < max_sge(c)) {
+	while (done < n && w->wr.nsge < most) {
 		struct rt_piece got;
 
 		if (!cursor_take(k, n - done, &got))

@@ -386,7 +386,7 @@ static int message_init(struct rt_conn *c)
 static size_t message_private_data(struct rt_conn *c, void *buf)
 {
 	_Static_assert(WIRE_CM_LEN <= RT_PRIVATE_DATA_MAX, "private data fits");
-	rt_private_data(c->inst, c->server, buf);
+	rt_private_data(c, buf);
 	return WIRE_CM_LEN;
 }
 

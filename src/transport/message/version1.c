@@ -16,10 +16,12 @@
 
 /* ---- Private data of the connection manager, RFC 8797 ----------------------- */
 
-static void private_ours(const struct rt_instance *inst, bool server,
-			 struct wire_cm_private *p)
+static void private_ours(const struct rt_conn *c, struct wire_cm_private *p)
 {
-	unsigned int caps = inst->limits->caps;
+	const struct rt_instance *inst = c->inst;
+	/* A client sends it before the connection has a device. */
+	unsigned int caps = c->server ? fab_conn_limits(c->fab)->caps :
+					inst->limits->caps;
 	/* [B7], [P5]: Receives are never under 4096. */
 	size_t size = MAX(inst->cfg.recv_size, WIRE_DEFAULT_INLINE);
 	uint8_t octets[WIRE_CM_LEN];
@@ -30,21 +32,20 @@ static void private_ours(const struct rt_instance *inst, bool server,
 		.recv_size = (uint32_t)MIN(size, rt_config_receive(&inst->cfg)),
 		/* [P4]: every handle of ours is made by fab_expose() for one
 		 * RPC, or none may be invalidated. */
-		.remote_invalidation =
-			!inst->cfg.no_remote_invalidation &&
-			(caps & (server ? FAB_CAP_SEND_INV : FAB_CAP_EXPOSE)),
+		.remote_invalidation = !inst->cfg.no_remote_invalidation &&
+				       (caps & (c->server ? FAB_CAP_SEND_INV :
+							    FAB_CAP_EXPOSE)),
 	};
 	/* The encoding rounds, and what was announced counts [P3]. */
 	wire_cm_encode(octets, p);
 	wire_cm_decode(octets, sizeof(octets), p);
 }
 
-void rt_private_data(const struct rt_instance *inst, bool server,
-		     uint8_t out[WIRE_CM_LEN])
+void rt_private_data(const struct rt_conn *c, uint8_t out[WIRE_CM_LEN])
 {
 	struct wire_cm_private p;
 
-	private_ours(inst, server, &p);
+	private_ours(c, &p);
 	wire_cm_encode(out, &p);
 }
 
@@ -67,7 +68,7 @@ void rt_version1_settled(struct rt_conn *c)
 	struct wire_cm_private ours;
 
 	rt_assert_strand(c);
-	private_ours(c->inst, c->server, &ours);
+	private_ours(c, &ours);
 	c->msg.version = WIRE_VERS1;
 	c->v = &rt_version1;
 	/* RFC 8797 4.1: both ends must support it. */

@@ -203,7 +203,7 @@ static void set_invalidation(struct rt_conn *c, const struct rt_call_priv *call,
 {
 	if (!call->inv_handle || c->inst->cfg.no_remote_invalidation ||
 	    c->theirs.invalidate == RT_INVALIDATE_NO ||
-	    !(c->inst->limits->caps & FAB_CAP_SEND_INV))
+	    !(fab_conn_limits(c->fab)->caps & FAB_CAP_SEND_INV))
 		return;
 	w->wr.op = FAB_SEND_INV;
 	w->wr.handle = call->inv_handle;
