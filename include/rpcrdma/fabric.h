@@ -237,6 +237,7 @@ void fab_for_each_port(struct fab_domain *dom, fab_port_fn fn, void *arg);
 struct fab_report {
 	bool brief; /* lines that begin with "# ", and nothing of the host */
 	size_t conn_memory; /* octets that one connection receives in */
+	const char *devices; /* as in struct fab_domain_params */
 	/* Only devices that have one of these addresses, of which a wildcard
 	 * means all; with 0 all devices. */
 	unsigned int naddrs;

@@ -52,3 +52,19 @@ add_test(NAME unit-vdev-calls COMMAND sh -c "
 		sed -n 's/^ *U //p' | grep -E '^(ibv|rdma)_' | sort -u >vdev-needs
 	test -s vdev-needs && ! comm -13 vdev-has vdev-needs | grep .")
 set_tests_properties(unit-vdev-calls PROPERTIES LABELS unit)
+
+# What rpcrdma-ping reports of each family.
+if(TARGET rpcrdma-ping)
+	function(report_of profile expression)
+		over_vdev(report-${profile} ${profile} $<TARGET_FILE:rpcrdma-ping>
+			--provider verbs --report)
+		set_tests_properties(unit-vdev-report-${profile} PROPERTIES
+			PASS_REGULAR_EXPRESSION "${expression}")
+	endfunction()
+	report_of(mlx5 "remote invalidation: on\n *memory windows: on\n *shared receive queues: on\n")
+	report_of(bnxt_re "remote invalidation: off: its library .*memory windows: off: the driver has some")
+	report_of(irdma "transport: iWARP.*memory windows: on\n.*each part has a registration.*warning: iwpmd")
+	report_of(cxgb4 "memory windows: off: the device has none of type 2\n.*SGEs of a request: 4\n")
+	report_of(type-1 "memory windows: off: the device has none of type 2\n")
+	report_of(siw "warning: its driver does not check the right to remote reading")
+endif()

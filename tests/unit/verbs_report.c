@@ -185,6 +185,7 @@ static void few_sges(void)
 {
 	begin();
 	dev.limits.max_sge = 3;
+	dev.unfit = -EOPNOTSUPP;
 	print(vb_report_device);
 	CU_ASSERT_TRUE(says("    not usable by provider verbs"));
 	CU_ASSERT_TRUE(says(

@@ -175,15 +175,10 @@ static bool read_device(struct ibv_device *dev, struct vb_report_device *d)
 	for (unsigned int n = 1; n <= d->nports; n++)
 		if (ibv_query_port(ctx, (uint8_t)n, &d->port[n - 1]))
 			memset(&d->port[n - 1], 0, sizeof(d->port[0]));
-	d->limits = (struct fab_limits){
-		.caps = FAB_CAP_SEND_INV | FAB_CAP_EXPOSE | FAB_CAP_BOUND,
-		.max_sge = VB_MAX_SGE,
-		.max_read_depth = dom.depth,
-		.max_message = VB_MAX_MESSAGE,
-	};
 	d->unfit = vb_device_limits(&dom, ctx, &d->limits);
 	d->caps.dom = &dom;
 	d->caps.ctx = ctx;
+	d->caps.limits = d->limits;
 	vb_device_read_caps(&d->caps, &d->attr);
 	d->caps.dom = NULL;
 	d->caps.ctx = NULL;
@@ -271,6 +266,8 @@ static const char advice[] =
 static bool is_wanted(const struct fab_report *how,
 		      const struct vb_report_host *h, const char *name)
 {
+	if (!vb_device_is_chosen(how->devices, name))
+		return false;
 	if (!how->naddrs)
 		return true;
 	for (unsigned int i = 0; i < how->naddrs; i++) {

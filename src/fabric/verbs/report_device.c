@@ -9,8 +9,6 @@
 #include "port_counters.h"
 #include "sysfs.h"
 
-/* As fabric.h promises. */
-#define LEAST_SGE 4u
 /* What RoCE v2 adds to a packet, at most, with the checksum. */
 #define ROCE_HEADERS 96u
 #define GIDS 1024u
@@ -208,7 +206,7 @@ static uint64_t most_locked(const struct vb_report_host *h)
 
 static bool is_usable(const struct vb_report_device *d)
 {
-	return !d->unfit && d->limits.max_sge >= LEAST_SGE;
+	return !d->unfit;
 }
 
 static void put_feature(FILE *out, const char *name, bool on, const char *why)
@@ -320,9 +318,9 @@ static void warn_port(struct warn *w, const struct vb_report_device *d,
 static void put_warnings(struct warn *w, const struct vb_report_device *d,
 			 const struct vb_report_host *h)
 {
-	if (d->limits.max_sge < LEAST_SGE)
+	if (d->limits.max_sge < VB_MIN_SGE)
 		warn(w, "%u SGEs for a request: provider verbs needs %u",
-		     d->limits.max_sge, LEAST_SGE);
+		     d->limits.max_sge, VB_MIN_SGE);
 	else if (d->unfit)
 		warn(w, "provider verbs cannot use it: %s",
 		     strerror(-d->unfit));

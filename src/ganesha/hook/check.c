@@ -117,6 +117,7 @@ static void print_devices(struct check *c)
 	struct gr_addrs at;
 	struct fab_report how = { .brief = true,
 				  .conn_memory = gr_config_receives(c->cfg),
+				  .devices = c->cfg->devices.names,
 				  .addr = at.addr };
 
 	gr_listen_addresses(c->cfg, c->tcp, &at);
