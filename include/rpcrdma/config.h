@@ -47,93 +47,92 @@
  * RT_MAX(). Sizes are octets, _ms milliseconds, _us microseconds. A default of 0 means
  * that rt_config_defaults() derives it from other settings, or that the setting is off.
  */
-#define RT_SETTINGS(X)                                                             \
-	/* At least RT_CREDIT_MIN are advertised in version 2. */                  \
-	X(unsigned int, credits, 64, 1, RT_CREDITS_MAX, 1, "credits")              \
-	X(unsigned int, reverse_credits, 16, 1, 1024, 1, "reverse credits")        \
-	/* The default holds a page of data and what is around it. */              \
-	X(uint32_t, recv_size, 4608, 1024, 262144, 4, "the receive size")          \
-	X(uint32_t, send_size, 65536, 1024, 262144, 4, "the send size")            \
-	/* xcharext: Receives of a busy connection grow to this size. */           \
-	/* The peer may ask for no more. */                                        \
-	X(uint32_t, busy_recv_size, 16384, 1024, 262144, 4,                        \
-	  "the receive size of busy connections")                                  \
-	/* xcharext: an idle peer is asked to lower its own to this size. */       \
-	X(uint32_t, idle_recv_size, 4608, 1024, 262144, 4,                         \
-	  "the receive size of idle connections")                                  \
-	X(unsigned int, idle_recv_ms, 60000, 1, RT_NO_LIMIT, 1,                    \
-	  "the time until idle")                                                   \
-	/* rtrext: target segments in a Receive, beside RT_RTR_HEAD. */            \
-	X(uint32_t, placement_size, 61440, 4096, 258048, 4096,                     \
-	  "the placement size")                                                    \
-	X(unsigned int, max_transmissions, 4, 1, RT_TRANSMISSIONS_MAX, 1,          \
-	  "the number of transmissions")                                           \
-	/* Of the RDMA segments that the peer should use. */                       \
-	X(uint32_t, max_segment_size, 1048576, 4096, 1073741824, 1,                \
-	  "the segment size")                                                      \
-	X(unsigned int, max_segments, 16, 1, RT_MAX_SEGMENTS, 1,                   \
-	  "the number of segments")                                                \
-	/* Data item chunks that a Call of the peer's may have. */                 \
-	X(unsigned int, max_read_chunks, 8, 1, RT_MAX_CHUNKS, 1,                   \
-	  "the number of Read chunks")                                             \
-	X(unsigned int, max_write_chunks, 8, 1, RT_MAX_CHUNKS, 1,                  \
-	  "the number of Write chunks")                                            \
-	/* Data item chunks that a Call of ours uses [H2]. */                      \
-	X(unsigned int, call_read_chunks, 1, 1, RT_MAX_CHUNKS, 1,                  \
-	  "the number of Read chunks of a Call")                                   \
-	X(unsigned int, call_write_chunks, 1, 1, RT_MAX_CHUNKS, 1,                 \
-	  "the number of Write chunks of a Call")                                  \
-	/* Of a continued Call; a longer one uses the Special format. */           \
-	X(unsigned int, max_fragments, 8, 1, RT_NO_LIMIT, 1,                       \
-	  "the number of fragments")                                               \
-	/* Of payload. The most is what Linux asks for, 4 MiB of data. */          \
-	X(size_t, max_message, 1114112, 65536, 4325376, 1,                         \
-	  "the longest message")                                                   \
-	/* Chunks and reassembly; a message that is alone gets what it needs. */   \
-	X(size_t, max_conn_memory, 67108864, 65536, 68719476736, 1,                \
-	  "a connection's memory")                                                 \
-	X(size_t, max_memory, 1073741824, 16777216, 1099511627776, 1,              \
-	  "the memory limit")                                                      \
-	/* Connections that have not ended. */                                     \
-	X(unsigned int, max_connections, 1024, 1, 65536, 1,                        \
-	  "the number of connections")                                             \
-	/* Of one client host: by default a quarter, but at least 64. */           \
-	X(unsigned int, max_host_connections, 0, 1, RT_NO_LIMIT, 1,                \
-	  "the number of a host's connections")                                    \
-	/* Of one client host: by default a quarter, at least max_message. */      \
-	X(size_t, max_host_memory, 0, 65536, 1099511627776, 1,                     \
-	  "a host's memory")                                                       \
-	/* With share_receives; 0: one for each message that may come. */          \
-	X(unsigned int, max_shared_receives, 0, 0, 1048576, 1,                     \
-	  "the number of shared Receives")                                         \
-	/* Server: malformed messages of one connection at once. */                \
-	X(unsigned int, max_wrong, 4, 1, RT_NO_LIMIT, 1,                           \
-	  "the number of wrong messages")                                          \
-	/* rt_run() polls for so long before it sleeps, where that finds         \
-	 * events and leaves a processor to the peer. Of use to a client that    \
-	 * waits for the Reply to one Call at a time (200). */ \
-	X(unsigned int, busy_poll_us, 0, 0, RT_NO_LIMIT, 1,                        \
-	  "the time of busy polling")                                              \
-	/* Until the first message [B6], and the next fragment [D6]. */            \
-	X(unsigned int, first_message_ms, 10000, 1, RT_NO_LIMIT, 1,                \
-	  "the time until the first message")                                      \
-	X(unsigned int, continuation_ms, 60000, 1, RT_NO_LIMIT, 1,                 \
-	  "the time until the next fragment")                                      \
-	/* Server: until the client answers a reverse Call. */                     \
-	X(unsigned int, reverse_ms, 60000, 1, RT_NO_LIMIT, 1,                      \
-	  "the time of a reverse Call")                                            \
-	/* A Call waits so long for the memory of its chunks. */                   \
-	X(unsigned int, memory_wait_ms, 30000, 1, RT_NO_LIMIT, 1,                  \
-	  "the time to wait for memory")                                           \
-	/* Server: until an idle connection is closed; 0: never. */                \
-	X(unsigned int, idle_ms, 0, 0, RT_NO_LIMIT, 1,                             \
-	  "the time of idle connections")                                          \
-	X(unsigned int, drain_ms, 5000, 1, RT_NO_LIMIT, 1,                         \
-	  "the time to drain")                                                     \
-	/* Client: of version 1, with a server that did not answer version 2. */   \
-	X(unsigned int, version1_ms, 600000, 1, RT_NO_LIMIT, 1,                    \
-	  "the time of version 1")                                                 \
-	X(unsigned int, auth_ms, 30000, 1, 3600000, 1,                             \
+#define RT_SETTINGS(X)                                                           \
+	/* At least RT_CREDIT_MIN are advertised in version 2. */                \
+	X(unsigned int, credits, 64, 1, RT_CREDITS_MAX, 1, "credits")            \
+	X(unsigned int, reverse_credits, 16, 1, 1024, 1, "reverse credits")      \
+	/* The default holds a page of data and what is around it. */            \
+	X(uint32_t, recv_size, 4608, 1024, 262144, 4, "the receive size")        \
+	X(uint32_t, send_size, 65536, 1024, 262144, 4, "the send size")          \
+	/* xcharext: Receives of a busy connection grow to this size. */         \
+	/* The peer may ask for no more. */                                      \
+	X(uint32_t, busy_recv_size, 16384, 1024, 262144, 4,                      \
+	  "the receive size of busy connections")                                \
+	/* xcharext: an idle peer is asked to lower its own to this size. */     \
+	X(uint32_t, idle_recv_size, 4608, 1024, 262144, 4,                       \
+	  "the receive size of idle connections")                                \
+	X(unsigned int, idle_recv_ms, 60000, 1, RT_NO_LIMIT, 1,                  \
+	  "the time until idle")                                                 \
+	/* rtrext: target segments in a Receive, beside RT_RTR_HEAD. */          \
+	X(uint32_t, placement_size, 61440, 4096, 258048, 4096,                   \
+	  "the placement size")                                                  \
+	X(unsigned int, max_transmissions, 4, 1, RT_TRANSMISSIONS_MAX, 1,        \
+	  "the number of transmissions")                                         \
+	/* Of the RDMA segments that the peer should use. */                     \
+	X(uint32_t, max_segment_size, 1048576, 4096, 1073741824, 1,              \
+	  "the segment size")                                                    \
+	X(unsigned int, max_segments, 16, 1, RT_MAX_SEGMENTS, 1,                 \
+	  "the number of segments")                                              \
+	/* Data item chunks that a Call of the peer's may have. */               \
+	X(unsigned int, max_read_chunks, 8, 1, RT_MAX_CHUNKS, 1,                 \
+	  "the number of Read chunks")                                           \
+	X(unsigned int, max_write_chunks, 8, 1, RT_MAX_CHUNKS, 1,                \
+	  "the number of Write chunks")                                          \
+	/* Data item chunks that a Call of ours uses [H2]. */                    \
+	X(unsigned int, call_read_chunks, 1, 1, RT_MAX_CHUNKS, 1,                \
+	  "the number of Read chunks of a Call")                                 \
+	X(unsigned int, call_write_chunks, 1, 1, RT_MAX_CHUNKS, 1,               \
+	  "the number of Write chunks of a Call")                                \
+	/* Of a continued Call; a longer one uses the Special format. */         \
+	X(unsigned int, max_fragments, 8, 1, RT_NO_LIMIT, 1,                     \
+	  "the number of fragments")                                             \
+	/* Of payload. The most is what Linux asks for, 4 MiB of data. */        \
+	X(size_t, max_message, 1114112, 65536, 4325376, 1,                       \
+	  "the longest message")                                                 \
+	/* Chunks and reassembly; a message that is alone gets what it needs. */ \
+	X(size_t, max_conn_memory, 67108864, 65536, 68719476736, 1,              \
+	  "a connection's memory")                                               \
+	X(size_t, max_memory, 1073741824, 16777216, 1099511627776, 1,            \
+	  "the memory limit")                                                    \
+	/* Connections that have not ended. */                                   \
+	X(unsigned int, max_connections, 1024, 1, 65536, 1,                      \
+	  "the number of connections")                                           \
+	/* Of one client host: by default a quarter, but at least 64. */         \
+	X(unsigned int, max_host_connections, 0, 1, RT_NO_LIMIT, 1,              \
+	  "the number of a host's connections")                                  \
+	/* Of one client host: by default a quarter, at least max_message. */    \
+	X(size_t, max_host_memory, 0, 65536, 1099511627776, 1,                   \
+	  "a host's memory")                                                     \
+	/* With share_receives; 0: one for each message that may come. */        \
+	X(unsigned int, max_shared_receives, 0, 0, 1048576, 1,                   \
+	  "the number of shared Receives")                                       \
+	/* Server: malformed messages of one connection at once. */              \
+	X(unsigned int, max_wrong, 4, 1, RT_NO_LIMIT, 1,                         \
+	  "the number of wrong messages")                                        \
+	/* rt_run() polls so long before it sleeps, where that finds events */   \
+	/* and leaves processors to others. Try 200 for lone Calls. */           \
+	X(unsigned int, busy_poll_us, 0, 0, RT_NO_LIMIT, 1,                      \
+	  "the time of busy polling")                                            \
+	/* Until the first message [B6], and the next fragment [D6]. */          \
+	X(unsigned int, first_message_ms, 10000, 1, RT_NO_LIMIT, 1,              \
+	  "the time until the first message")                                    \
+	X(unsigned int, continuation_ms, 60000, 1, RT_NO_LIMIT, 1,               \
+	  "the time until the next fragment")                                    \
+	/* Server: until the client answers a reverse Call. */                   \
+	X(unsigned int, reverse_ms, 60000, 1, RT_NO_LIMIT, 1,                    \
+	  "the time of a reverse Call")                                          \
+	/* A Call waits so long for the memory of its chunks. */                 \
+	X(unsigned int, memory_wait_ms, 30000, 1, RT_NO_LIMIT, 1,                \
+	  "the time to wait for memory")                                         \
+	/* Server: until an idle connection is closed; 0: never. */              \
+	X(unsigned int, idle_ms, 0, 0, RT_NO_LIMIT, 1,                           \
+	  "the time of idle connections")                                        \
+	X(unsigned int, drain_ms, 5000, 1, RT_NO_LIMIT, 1,                       \
+	  "the time to drain")                                                   \
+	/* Client: of version 1, with a server that did not answer version 2. */ \
+	X(unsigned int, version1_ms, 600000, 1, RT_NO_LIMIT, 1,                  \
+	  "the time of version 1")                                               \
+	X(unsigned int, auth_ms, 30000, 1, 3600000, 1,                           \
 	  "milliseconds of host authentication")
 
 #define RT_SETTING_NUMBERS(type, field, dflt, min, max, step, what) \

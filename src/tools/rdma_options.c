@@ -2,6 +2,8 @@
 /* rdma_options - options of the programs that connect to a server */
 #include "tools/rdma_options.h"
 
+#include <sched.h>
+
 void rdma_options_init(struct rdma_options *o)
 {
 	rt_config_defaults(&o->config);
@@ -13,6 +15,13 @@ static const char *set_text(const char **to, const char *value)
 {
 	*to = value;
 	return NULL;
+}
+
+static bool has_one_processor(void)
+{
+	cpu_set_t set;
+
+	return !sched_getaffinity(0, sizeof(set), &set) && CPU_COUNT(&set) == 1;
 }
 
 bool rdma_options_set(struct rdma_options *o, int opt, const char *value,
@@ -49,6 +58,9 @@ bool rdma_options_set(struct rdma_options *o, int opt, const char *value,
 	case RDMA_OPT_BUSY_POLL:
 		*bad = arg_number32(value, 0, RDMA_BUSY_POLL_MAX,
 				    &c->busy_poll_us, err);
+		/* Others may need the only one. */
+		if (has_one_processor())
+			c->busy_poll_us = 0;
 		break;
 	case RDMA_OPT_HOST_AUTH:
 		*bad = hostauth_policy(value, &c->auth, err);
