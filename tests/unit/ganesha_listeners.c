@@ -9,7 +9,7 @@
 #include "ganesha/serve/listeners.h"
 #include "unit.h"
 
-#define PORT_ANY "no RDMA device with an active port has an address"
+#define PORT_ANY "no RDMA device has an active port"
 #define PORT_HERE "no RDMA device with an active port has "
 #define WAITS " (rdma link shows devices). The server waits for one"
 

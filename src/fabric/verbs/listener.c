@@ -16,8 +16,6 @@
  * poller thread to acknowledge its events.
  */
 #include <errno.h>
-#include <ifaddrs.h>
-#include <net/if.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
@@ -148,22 +146,31 @@ static bool is_reachable(const struct sockaddr *addr, const char *devices,
 	return up;
 }
 
-/* Returns true if any address is reachable. Of either family: without Bind_Addr
- * there are listeners for both, and a network may have only one. */
-static bool any_is_reachable(const char *devices)
+/* Returns true if one of @devices has an active port. librdmacm is not asked: it
+ * would keep open each device that has an address, which blocks a removal. */
+static bool any_port_is_up(const char *devices)
 {
-	const struct ibv_context *ctx;
-	struct ifaddrs *all = NULL;
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	struct ibv_device_attr a;
+	struct ibv_port_attr port;
 	bool up = false;
 
-	if (getifaddrs(&all))
-		return false;
-	for (struct ifaddrs *i = all; i && !up; i = i->ifa_next)
-		up = i->ifa_addr && (i->ifa_flags & IFF_UP) &&
-		     (i->ifa_addr->sa_family == AF_INET ||
-		      i->ifa_addr->sa_family == AF_INET6) &&
-		     is_reachable(i->ifa_addr, devices, &ctx);
-	freeifaddrs(all);
+	for (int i = 0; list && list[i] && !up; i++) {
+		struct ibv_context *ctx = NULL;
+
+		if (vb_device_is_chosen(devices, ibv_get_device_name(list[i])))
+			ctx = ibv_open_device(list[i]);
+		if (!ctx)
+			continue;
+		if (ibv_query_device(ctx, &a))
+			a.phys_port_cnt = 0;
+		for (uint8_t n = 1; n <= a.phys_port_cnt && !up; n++)
+			up = !ibv_query_port(ctx, n, &port) &&
+			     port.state == IBV_PORT_ACTIVE;
+		ibv_close_device(ctx);
+	}
+	if (list)
+		ibv_free_device_list(list);
 	return up;
 }
 
@@ -175,7 +182,7 @@ bool vb_owns(const struct sockaddr *addr, const char *devices)
 	vb_copy_addr(&at, addr);
 	if (!at.ss_family || !any_device())
 		return false;
-	return base_addr_is_any(&at) ? any_is_reachable(devices) :
+	return base_addr_is_any(&at) ? any_port_is_up(devices) :
 				       is_reachable(addr, devices, &ctx);
 }
 
@@ -243,7 +250,7 @@ bool vb_listener_up(struct fab_listener *fl)
 	pthread_mutex_unlock(&l->ev.lock);
 	up = any_device() &&
 	     (base_addr_is_any(&addr) ?
-		      any_is_reachable(devices) :
+		      any_port_is_up(devices) :
 		      is_reachable((struct sockaddr *)&addr, devices, &ctx));
 	pthread_mutex_lock(&l->ev.lock);
 	there = l->id;

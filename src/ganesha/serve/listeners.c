@@ -14,7 +14,7 @@ static bool is_any(const char *addr)
 static const char *down_reason(const char *addr)
 {
 	return is_any(addr) ?
-		       "no RDMA device with an active port has an address" :
+		       "no RDMA device has an active port" :
 		       "no RDMA device with an active port has this address";
 }
 

@@ -222,7 +222,7 @@ bool gr_auto_choose_devices(const struct gsh *g, const struct gr_config *cfg,
 			has, lacks);
 	else if (not_of && base_addr_is_any(not_of))
 		gsh_log(g, GSH_EVENT,
-			"Provider = auto: no RDMA device with an active port has an address: using iwarp");
+			"Provider = auto: no RDMA device has an active port: using iwarp");
 	else if (not_of)
 		gsh_log(g, GSH_EVENT,
 			"Provider = auto: no RDMA device has %s: using iwarp",
