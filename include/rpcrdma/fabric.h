@@ -421,6 +421,13 @@ void fab_conn_trim(struct fab_conn *c);
  * with those of unknown hosts (pace.h). Context: the runner.
  */
 void fab_conn_vouch(struct fab_conn *c);
+/*
+ * Returns for how many ms the peer's end of the network has left octets or a probe
+ * unacknowledged, whatever the peer's program does; 0 while it answers. The
+ * first call begins to probe a peer that need not say anything; call it once a
+ * second from then on. Context: the runner.
+ */
+unsigned int fab_conn_silent_ms(struct fab_conn *c);
 
 /* ---- Connections ----------------------------------------------------- */
 
@@ -593,6 +600,7 @@ struct fab_ops {
 	void (*schedule)(struct fab_conn *);
 	void (*mask)(struct fab_conn *, bool); /* NULL: never masked */
 	void (*trim)(struct fab_conn *); /* NULL: nothing to release */
+	unsigned int (*silent_ms)(struct fab_conn *); /* NULL: never silent */
 	int (*listen)(struct fab_poller *, const struct sockaddr *, socklen_t,
 		      fab_request_fn, void *, struct fab_listener **);
 	void (*listener_addr)(const struct fab_listener *,

@@ -286,6 +286,11 @@ void rt_conn_close(struct rt_conn *c, bool abort);
 /* Returns true if the connection has ended or is about to: a Reply would be dropped, and
  * the peer will send its Calls again on another connection. Context: any thread. */
 bool rt_conn_is_closing(struct rt_conn *c);
+/*
+ * Returns fab_conn_silent_ms(), or 0 after the end; -EBUSY if another thread runs the
+ * connection now, or the instance is bound. Context: any thread but the runner.
+ */
+int rt_conn_silent_ms(struct rt_conn *c);
 /* Server: set @host to the peer's host as max_host_connections counts it, an IPv4 address
  * or an IPv6 /64. Context: any thread. */
 void rt_conn_host(const struct rt_conn *c, struct in6_addr *host);

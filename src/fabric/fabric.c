@@ -306,6 +306,11 @@ void fab_conn_vouch(struct fab_conn *c)
 	base_known_put(&c->poller->dom->known, &host);
 }
 
+unsigned int fab_conn_silent_ms(struct fab_conn *c)
+{
+	return c->ops->silent_ms ? c->ops->silent_ms(c) : 0;
+}
+
 /* ---- Connections ----------------------------------------------------- */
 
 static bool params_valid(const struct fab_conn_params *params)

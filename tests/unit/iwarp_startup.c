@@ -855,6 +855,43 @@ static void test_half_reply(void)
 	initiator_close();
 }
 
+/* A kernel that answers nothing is silent, a program that does not is not. */
+static void test_silence(void)
+{
+	struct sockaddr_in sin = { .sin_family = AF_INET };
+	struct fab_domain_params p = { .startup_timeout_ms = 60000 };
+	int lfd = socket(AF_INET, SOCK_STREAM, 0), other[2];
+	socklen_t len = sizeof(sin);
+
+	initiator_open(&p, NULL);
+	raw_accept();
+	RAW_UNTIL(&w, &r, r.in_len >= 20);
+	CU_ASSERT_EQUAL(fab_conn_silent_ms(w.cli.c), 0);
+	/* Linux delays an acknowledgement by up to 0.2 s. */
+	usleep(250000);
+	CU_ASSERT_EQUAL(fab_conn_silent_ms(w.cli.c), 0);
+	initiator_close();
+	/* A full queue: Linux drops the SYN. */
+	sin.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	CU_ASSERT_EQUAL_FATAL(bind(lfd, (struct sockaddr *)&sin, len), 0);
+	CU_ASSERT_EQUAL_FATAL(listen(lfd, 0), 0);
+	getsockname(lfd, (struct sockaddr *)&sin, &len);
+	for (int i = 0; i < 2; i++) {
+		other[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+		connect(other[i], (struct sockaddr *)&sin, len);
+	}
+	world_open(&w, &p);
+	memcpy(&w.addr, &sin, sizeof(sin));
+	world_connect(&w, NULL);
+	CU_ASSERT_EQUAL(fab_conn_silent_ms(w.cli.c), 0);
+	usleep(50000);
+	CU_ASSERT_TRUE(fab_conn_silent_ms(w.cli.c) >= 49);
+	world_close(&w);
+	for (int i = 0; i < 2; i++)
+		close(other[i]);
+	close(lfd);
+}
+
 static const struct unit_test tests[] = {
 	{ "private_data", test_private_data },
 	{ "private_data_refused", test_private_data_refused },
@@ -881,6 +918,7 @@ static const struct unit_test tests[] = {
 	{ "reply_depth_too_high", test_reply_depth_too_high },
 	{ "silent_responder", test_silent_responder },
 	{ "half_reply", test_half_reply },
+	{ "silence", test_silence },
 	{ NULL, NULL },
 };
 

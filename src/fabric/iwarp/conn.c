@@ -11,7 +11,10 @@
  * Context: the runner of the connection.
  */
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
+#include <sys/param.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -103,6 +106,34 @@ void iw_conn_info(const struct fab_conn *fc, struct fab_conn_info *info)
 void iw_trim(struct fab_conn *fc)
 {
 	iw_rx_trim(iw_conn(fc));
+}
+
+/*
+ * While nothing is in flight, keepalives ask the peer's TCP once a second. They do not
+ * end the connection earlier: TCP_USER_TIMEOUT overrides their number, tcp(7). What TCP
+ * has heard before this began may be old, since an idle peer says nothing.
+ */
+unsigned int iw_silent_ms(struct fab_conn *fc)
+{
+	static const int second = 1;
+	struct iw_conn *c = iw_conn(fc);
+	struct tcp_info info = { 0 };
+	socklen_t len = sizeof(info);
+	uint64_t now = base_now_ms();
+
+	if (c->fd < 0 || getsockopt(c->fd, IPPROTO_TCP, TCP_INFO, &info, &len))
+		return 0;
+	if (!c->watched_since) {
+		c->watched_since = now;
+		setsockopt(c->fd, IPPROTO_TCP, TCP_KEEPINTVL, &second,
+			   sizeof(second));
+		setsockopt(c->fd, IPPROTO_TCP, TCP_KEEPIDLE, &second,
+			   sizeof(second));
+	}
+	if (!info.tcpi_unacked && !info.tcpi_probes)
+		return 0;
+	return (unsigned int)MIN(now - c->watched_since,
+				 (uint64_t)info.tcpi_last_ack_recv);
 }
 
 /* ---- Events: poller thread ------------------------------------------- */

@@ -114,6 +114,7 @@ const struct fab_ops fab_iwarp_ops = {
 	.schedule = fab_ev_conn_schedule,
 	.mask = iw_mask,
 	.trim = iw_trim,
+	.silent_ms = iw_silent_ms,
 	.listen = iw_listen,
 	.listener_addr = fab_ev_listener_addr,
 	.listener_spread = iw_listener_spread,

@@ -198,6 +198,7 @@ struct iw_conn {
 	bool fin_sent;
 	bool same_machine; /* both ends are on one host */
 	bool crc;
+	uint64_t watched_since; /* ms; the first iw_silent_ms(); 0: none */
 
 	uint8_t mpa_in[MPA_FRAME_MAX], mpa_out[MPA_FRAME_MAX];
 	size_t mpa_in_len, mpa_out_len, mpa_out_sent;
@@ -310,6 +311,7 @@ void iw_conn_destroy_deferred(struct fab_conn *c, void (*done)(void *),
 			      void *user);
 void iw_conn_info(const struct fab_conn *c, struct fab_conn_info *info);
 void iw_trim(struct fab_conn *fc);
+unsigned int iw_silent_ms(struct fab_conn *c);
 int iw_poll(struct fab_conn *c, struct fab_wc *wc, int n);
 int iw_post(struct fab_conn *c, struct fab_wr *chain);
 int iw_post_recv(struct fab_conn *c, struct fab_wr *chain);

@@ -322,6 +322,17 @@ void vb_disconnect(struct fab_conn *fc, bool abort)
 	vb_conn_schedule(c);
 }
 
+/* A Send may complete at this end of the network (iWARP): only the probe counts. */
+unsigned int vb_silent_ms(struct fab_conn *fc)
+{
+	struct vb_conn *c = vb_conn(fc);
+
+	if (c->state != VB_ST_OPEN)
+		return 0;
+	vb_post_probe(c);
+	return c->probe_out ? (unsigned int)(base_now_ms() - c->probed_at) : 0;
+}
+
 /* ---- Progress -------------------------------------------------------- */
 
 static void keepalive_tick(struct vb_conn *c)

@@ -148,6 +148,7 @@ const struct fab_ops fab_verbs_ops = {
 	.post_recv = vb_post_recv,
 	.poll = vb_poll,
 	.schedule = fab_ev_conn_schedule,
+	.silent_ms = vb_silent_ms,
 	.listen = vb_listen,
 	.listener_addr = fab_ev_listener_addr,
 	.listener_up = vb_listener_up,

@@ -388,6 +388,7 @@ void vb_post_probe(struct vb_conn *c)
 	if (c->probe_out)
 		return;
 	c->probe_out = true;
+	c->probed_at = base_now_ms();
 	*wr = (struct fab_wr){ .op = FAB_WRITE };
 	/* iWARP has no acknowledgements: only a Read is answered. The key of an
 	 * empty operation is not checked (RFC 5040 section 5.2.1, RFC 5041

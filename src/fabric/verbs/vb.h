@@ -345,6 +345,7 @@ struct vb_conn {
 	unsigned int reads_out;
 	struct fab_wr probe;
 	bool probe_out;
+	uint64_t probed_at; /* ms; when the last one was posted */
 	/* A batch, with slots, for which the device lacks room. */
 	struct vb_batch *held;
 
@@ -514,6 +515,7 @@ void vb_conn_retry_stuck(struct vb_poller *p);
 int vb_conn_create(struct fab_poller *p, fab_ready_fn ready, void *user,
 		   struct fab_conn **c);
 void vb_disconnect(struct fab_conn *c, bool abort);
+unsigned int vb_silent_ms(struct fab_conn *c);
 int vb_poll(struct fab_conn *c, struct fab_wc *wc, int n);
 int vb_connect(struct fab_conn *c, const struct sockaddr *addr,
 	       socklen_t addrlen, const struct fab_conn_params *params);

@@ -26,6 +26,9 @@
  * rt_inbox_put*(); the runner calls the rest. The queue's lock is a leaf, except for the
  * locks that fab_poller_wake() takes.
  */
+#include <errno.h>
+#include <limits.h>
+
 #include "transport/core/core.h"
 
 /* ---- Mail --------------------------------------------------------------- */
@@ -180,6 +183,17 @@ bool rt_conn_hold(struct rt_conn *c)
 void rt_conn_unhold(struct rt_conn *c)
 {
 	run_or_hand_over(c);
+}
+
+int rt_conn_silent_ms(struct rt_conn *c)
+{
+	unsigned int ms;
+
+	if (c->inst->bound || !rt_conn_hold(c))
+		return -EBUSY;
+	ms = c->fab ? fab_conn_silent_ms(c->fab) : 0;
+	rt_conn_unhold(c);
+	return (int)MIN(ms, (unsigned int)INT_MAX);
 }
 
 void rt_conn_ready(struct fab_conn *f, void *user)
