@@ -23,6 +23,7 @@
 	X(retransmits, "Calls sent again on a new RDMA connection")       \
 	X(renewals, "TCP connections ended so that Calls are resent")     \
 	X(reconnects, "RDMA connections made again")                      \
+	X(moves, "silent RDMA connections left for new ones")             \
 	X(resource_retries, "Calls sent again with larger chunks")        \
 	X(errors_answered, "Calls answered with RPC SYSTEM_ERR")          \
 	X(reverse_calls, "reverse-direction Calls carried to TCP")        \

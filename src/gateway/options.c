@@ -21,7 +21,8 @@ static const char usage[] =
 	"\n"
 	"  --config FILE            options from FILE, one per line; then those that follow\n"
 	"  --listen ADDR:PORT       TCP address, may be repeated (127.0.0.1:20050)\n"
-	"  --server ADDR[:PORT]     RPC-over-RDMA server (port 20049)\n"
+	"  --server ADDR[:PORT]     RPC-over-RDMA server (port 20049), may be repeated:\n"
+	"                           the next ones if it does not answer\n"
 	"  --provider NAME          RDMA provider: iwarp or verbs (iwarp)\n"
 	"  --threads N              worker threads, each with a poller (1)\n"
 	"  --reserved-ports         accept only source ports below 1024, or Kerberos\n"
@@ -238,11 +239,35 @@ static const char *set_text(struct gw_options *o, int opt, struct arg_err *err)
 	return bad;
 }
 
+/* Those of the command line and those of a file do not add up: the later ones count. */
+static const char *add_server(struct gw_options *o, struct arg_err *err)
+{
+	struct arg_addrs found;
+	const char *bad = arg_addrs(optarg, RDMA_SERVER_PORT, &found, err);
+
+	if (bad)
+		return bad;
+	if (o->servers_of_file != o->in_file) {
+		o->nservers = 0;
+		memset(&o->rdma.server, 0, sizeof(o->rdma.server));
+	}
+	o->servers_of_file = o->in_file;
+	if (o->nservers == GW_MAX_SERVERS)
+		return "given too often, 8 times at most";
+	if (!arg_addrs_add(&o->rdma.server, &found))
+		return "all servers together have more than 16 addresses";
+	o->server[o->nservers++] = optarg;
+	o->rdma.hostauth.server = o->server[0];
+	return NULL;
+}
+
 static const char *set_option(struct gw_options *o, int opt,
 			      struct arg_err *err)
 {
 	const char *bad;
 
+	if (opt == RDMA_OPT_SERVER)
+		return add_server(o, err);
 	if (rdma_options_set(&o->rdma, opt, optarg, &bad, err))
 		return bad;
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
@@ -350,7 +375,9 @@ static bool read_config(struct gw_options *o, const char *path, int *status)
 		return false;
 	}
 	while (conf_next(&o->conf)) {
+		o->in_file = true;
 		bad = set_line(o, &o->conf, &err);
+		o->in_file = false;
 		if (bad) {
 			fprintf(stderr, "rpcrdma-gateway: %s:%u: %s: %s\n",
 				path, o->conf.line, o->conf.name, bad);
@@ -387,6 +414,10 @@ static const char *finish(struct gw_options *o, struct arg_err *err)
 	c->call_user_size = sizeof(struct gw_reverse);
 	c->max_connections = MAX(c->max_connections, o->max_clients);
 	c->max_message = MAX(c->max_message, o->max_record);
+	if (c->auth != RT_AUTH_NONE && o->nservers > 1 &&
+	    !o->rdma.hostauth.server_principal)
+		return "several servers: --host-auth needs --server-principal, "
+		       "which all of them have";
 	wrong = hostauth_check(&o->rdma.hostauth, c->auth);
 	return wrong ? wrong : rt_config_check(c);
 }

@@ -9,11 +9,15 @@
 #include "tools/rdma_options.h"
 
 #define GW_MAX_LISTEN 8
+#define GW_MAX_SERVERS 8
 
 struct gw_options {
 	struct arg_addr listen[GW_MAX_LISTEN];
 	unsigned int nlisten;
-	struct rdma_options rdma;
+	struct rdma_options rdma; /* its server: the addresses of all servers */
+	const char *server[GW_MAX_SERVERS]; /* as --server has them */
+	unsigned int nservers;
+	bool servers_of_file, in_file; /* while options are read */
 	unsigned int threads;
 	unsigned int max_clients;
 	unsigned int max_calls; /* outstanding for each client */

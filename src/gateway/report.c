@@ -8,6 +8,7 @@
 #include <string.h>
 #include <syslog.h>
 
+#include "base/clock.h"
 #include "gateway/client.h"
 #include "gateway/report.h"
 
@@ -29,17 +30,23 @@ static void stats_print(FILE *f, void *ctx)
 	struct gw_report *r = ctx;
 	struct gateway *gw = r->gw;
 	const char *sep = "";
+	char server[64];
 	struct gw_stats s;
-	uint64_t accepted;
+	uint64_t accepted, since;
 
 	gw_stats_total(gw, &s);
 	pthread_mutex_lock(&gw->lock);
 	accepted = gw->accepted;
 	pthread_mutex_unlock(&gw->lock);
-	fprintf(f,
-		"{\"clients\": %u, \"clients_accepted\": %" PRIu64
-		",\n \"gateway\": {",
+	fprintf(f, "{\"clients\": %u, \"clients_accepted\": %" PRIu64 ",\n ",
 		atomic_load(&gw->nclients), accepted);
+	since = gw_server_current(gw, server);
+	if (since)
+		fprintf(f,
+			"\"server\": \"%s\", \"server_seconds\": %" PRIu64
+			",\n ",
+			server, (base_now_ns() - since) / 1000000000u);
+	fputs("\"gateway\": {", f);
 #define PRINT(name, help)                                     \
 	fprintf(f, "%s\"" #name "\": %" PRIu64, sep, s.name); \
 	sep = ", ";

@@ -170,6 +170,12 @@ const char *arg_crc(const char *s, enum fab_crc *out, struct arg_err *err)
 	return bad;
 }
 
+bool arg_addr_same(const struct arg_addr *a, const struct arg_addr *b)
+{
+	return base_addr_same(&a->addr, &b->addr) &&
+	       base_addr_port(&a->addr) == base_addr_port(&b->addr);
+}
+
 /* Letters, digits, dots and dashes, but no malformed address. */
 static bool is_host_name(const char *name)
 {
@@ -207,7 +213,7 @@ static void add_addr(struct arg_addrs *out, const struct addrinfo *ai)
 	memcpy(&a->addr, ai->ai_addr, ai->ai_addrlen);
 	a->len = ai->ai_addrlen;
 	for (unsigned int i = 0; i < out->n; i++)
-		if (base_addr_same(&out->at[i].addr, &a->addr))
+		if (arg_addr_same(&out->at[i], a))
 			return;
 	out->n++;
 }
@@ -276,6 +282,23 @@ const char *arg_addrs(const char *s, unsigned int port, struct arg_addrs *out,
 			       name);
 	freeaddrinfo(res);
 	return bad;
+}
+
+bool arg_addrs_add(struct arg_addrs *to, const struct arg_addrs *more)
+{
+	to->is_name |= more->is_name;
+	for (unsigned int i = 0; i < more->n; i++) {
+		unsigned int j = 0;
+
+		while (j < to->n && !arg_addr_same(&to->at[j], &more->at[i]))
+			j++;
+		if (j < to->n)
+			continue;
+		if (to->n == ARG_ADDRS)
+			return false;
+		to->at[to->n++] = more->at[i];
+	}
+	return true;
 }
 
 const char *arg_addr(const char *s, unsigned int port, struct arg_addr *out,

@@ -61,6 +61,11 @@ const char *arg_crc(const char *s, enum fab_crc *out, struct arg_err *err);
  */
 const char *arg_addrs(const char *s, unsigned int port, struct arg_addrs *out,
 		      struct arg_err *err);
+/* Compare addresses and ports. */
+bool arg_addr_same(const struct arg_addr *a, const struct arg_addr *b);
+/* Add the addresses of @more that @to does not have. Returns false if there is no room for
+ * all: then some are added. */
+bool arg_addrs_add(struct arg_addrs *to, const struct arg_addrs *more);
 /* The first one only. */
 const char *arg_addr(const char *s, unsigned int port, struct arg_addr *out,
 		     struct arg_err *err);

@@ -266,10 +266,10 @@ class World:
         self.procs = []
         self.log = os.path.join(self.dir, "calls")
 
-    def server(self, *args, port=0):
+    def server(self, *args, port=0, under=()):
         # Somebody else may have taken the port meanwhile: then it is lost.
         p = Proc(self.dir, "echo-server",
-                 [SERVER, "--listen", "%s:%d" % (ADDRESS, port),
+                 [*under, SERVER, "--listen", "%s:%d" % (ADDRESS, port),
                   "--provider", PROVIDER, "--log", self.log, *args],
                  r"listening on [\d.]+:(\d+)", "out")
         self.procs.append(p)
@@ -277,9 +277,11 @@ class World:
 
     def gateway(self, server, *args, env=None, under=()):
         port = server if isinstance(server, int) else server.port
+        if "--server" not in args:
+            args = ("--server", "%s:%d" % (ADDRESS, port), *args)
         p = Proc(self.dir, "gateway",
-                 [*under, GATEWAY, "--listen", "127.0.0.1:0", "--server",
-                  "%s:%d" % (ADDRESS, port), "--provider", PROVIDER,
+                 [*under, GATEWAY, "--listen", "127.0.0.1:0",
+                  "--provider", PROVIDER,
                   "--stats-socket", os.path.join(self.dir, "stats"), *args],
                  r"listening on 127\.0\.0\.1:(\d+)", "err", env)
         self.procs.append(p)

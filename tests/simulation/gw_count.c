@@ -44,7 +44,7 @@ static enum state state(const struct gw_client *c)
 		return GONE;
 	if (c->calls.to)
 		return UP;
-	if (c->link.rc)
+	if (gw_link_is_open(&c->link))
 		return CONNECTING;
 	return c->link.backoff_ms ? DOWN : FRESH;
 }

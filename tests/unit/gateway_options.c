@@ -379,14 +379,53 @@ static void test_file(void)
 	gw_options_free(&o);
 }
 
+/* Each adds its addresses, once; those of the command line replace those of a file. */
+static void test_servers(void)
+{
+	struct gw_options o;
+	const char *args[2 * (GW_MAX_SERVERS + 1) + 1] = { NULL };
+	unsigned int n = 0;
+
+	CU_ASSERT_EQUAL_FATAL(
+		parse(&o, (const char *[]){ "--server", "127.0.0.1:1",
+					    "--server", "[::1]:2", "--server",
+					    "127.0.0.1:1", NULL }),
+		0);
+	CU_ASSERT_EQUAL(o.nservers, 3);
+	CU_ASSERT_STRING_EQUAL(o.server[1], "[::1]:2");
+	CU_ASSERT_EQUAL(o.rdma.server.n, 2);
+	CU_ASSERT_EQUAL(port(&o.rdma.server.at[0]), 1);
+	CU_ASSERT_EQUAL(port(&o.rdma.server.at[1]), 2);
+	CU_ASSERT_STRING_EQUAL(o.rdma.hostauth.server, "127.0.0.1:1");
+	CU_ASSERT_FALSE(o.rdma.server.is_name);
+	gw_options_free(&o);
+	CU_ASSERT_EQUAL_FATAL(parse_file(&o, "server = 127.0.0.1:8\n"
+					     "server = 127.0.0.1:9\n"),
+			      0);
+	CU_ASSERT_EQUAL(o.nservers, 2);
+	CU_ASSERT_EQUAL(o.rdma.server.n, 2);
+	CU_ASSERT_EQUAL(port(&o.rdma.server.at[1]), 9);
+	gw_options_free(&o);
+	for (unsigned int i = 0; i <= GW_MAX_SERVERS; i++) {
+		args[n++] = "--server";
+		args[n++] = "127.0.0.1:1";
+	}
+	CU_ASSERT_NOT_EQUAL(parse(&o, args), 0);
+	CU_ASSERT_PTR_NOT_NULL(strstr(said, "8 times at most"));
+	/* They have one name for host authentication. */
+	CU_ASSERT_NOT_EQUAL(parse(&o, (const char *[]){ "--server", "localhost",
+							"--server", "127.0.0.1",
+							"--host-auth",
+							"required", NULL }),
+			    0);
+	CU_ASSERT_PTR_NOT_NULL(strstr(said, "--server-principal"));
+}
+
 static const struct unit_test tests[] = {
-	{ "defaults", test_defaults },
-	{ "each", test_each },
-	{ "listen", test_listen },
-	{ "refused", test_refused },
-	{ "socket_path", test_socket_path },
-	{ "file", test_file },
-	{ NULL, NULL },
+	{ "defaults", test_defaults }, { "each", test_each },
+	{ "listen", test_listen },     { "servers", test_servers },
+	{ "refused", test_refused },   { "socket_path", test_socket_path },
+	{ "file", test_file },	       { NULL, NULL },
 };
 
 UNIT_MAIN("gateway-options", tests)

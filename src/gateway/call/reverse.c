@@ -70,7 +70,7 @@ uint32_t gw_reverse_vet(struct rt_conn *rc, struct rt_vet *v, uint32_t *max)
 
 void gw_reverse_call(struct rt_conn *rc, struct rt_call *call)
 {
-	struct gw_client *c = rt_conn_user(rc);
+	struct gw_client *c = gw_link_client(rc);
 	struct gw_reverse *r = rt_call_user(call);
 
 	memset(r, 0, sizeof(*r));

@@ -9,6 +9,7 @@
 #include <syslog.h>
 
 #include "base/addr.h"
+#include "base/clock.h"
 #include "gateway/client.h"
 #include "rpcrdma/nfs.h"
 #include "tools/rpc_tcp.h"
@@ -19,7 +20,7 @@ struct gw_lookup {
 	struct arg_addrs found;
 	bool good;
 	atomic_bool done;
-	char server[]; /* as --server has it */
+	char servers[]; /* as --server has them, one behind the other, and "" */
 };
 
 void gw_server_pick(struct gateway *gw, struct gw_round *r)
@@ -55,7 +56,7 @@ static unsigned int find(const struct arg_addrs *in, const struct arg_addr *a)
 {
 	unsigned int i = 0;
 
-	while (i < in->n && !base_addr_same(&in->at[i].addr, &a->addr))
+	while (i < in->n && !arg_addr_same(&in->at[i], a))
 		i++;
 	return i;
 }
@@ -69,7 +70,25 @@ void gw_server_took(struct gateway *gw, const struct gw_round *r)
 	i = find(&s->addrs, &r->addr);
 	if (i < s->addrs.n)
 		s->first = i;
+	if (!s->since || !arg_addr_same(&s->took, &r->addr)) {
+		s->took = r->addr;
+		s->since = base_now_ns();
+	}
 	pthread_mutex_unlock(&gw->lock);
+}
+
+uint64_t gw_server_current(struct gateway *gw, char name[64])
+{
+	const struct gw_server *s = &gw->server;
+	uint64_t since;
+
+	pthread_mutex_lock(&gw->lock);
+	since = s->since;
+	if (since)
+		base_addr_name((const struct sockaddr *)&s->took.addr, name,
+			       64);
+	pthread_mutex_unlock(&gw->lock);
+	return since;
 }
 
 void gw_server_lost(struct gateway *gw, struct gw_round *r)
@@ -78,30 +97,39 @@ void gw_server_lost(struct gateway *gw, struct gw_round *r)
 	atomic_store(&gw->server.renew, true);
 }
 
+void gw_server_silent(struct gateway *gw, struct gw_round *r,
+		      const struct arg_addr *a)
+{
+	struct gw_server *s = &gw->server;
+
+	pthread_mutex_lock(&gw->lock);
+	if (arg_addr_same(&s->addrs.at[s->first], a))
+		s->first = (s->first + 1) % s->addrs.n;
+	pthread_mutex_unlock(&gw->lock);
+	gw_server_lost(gw, r);
+}
+
+/* The name, if there is one that has them all, and the addresses. */
 static void names(const struct gateway *gw, const struct arg_addrs *a,
 		  char out[GW_SERVER_NAMES])
 {
+	bool named = a->n > 1 && gw->opt.nservers == 1;
 	char addr[64];
-	int n;
+	int n = 0;
 
-	base_addr_name((const struct sockaddr *)&a->at[0].addr, addr,
-		       sizeof(addr));
-	if (a->n == 1) {
-		snprintf(out, GW_SERVER_NAMES, "%s", addr);
-		return;
-	}
-	n = snprintf(out, GW_SERVER_NAMES, "%.100s (%s",
-		     gw->opt.rdma.hostauth.server, addr);
-	for (unsigned int i = 1; i < a->n && n < GW_SERVER_NAMES; i++) {
+	if (named)
+		n = snprintf(out, GW_SERVER_NAMES, "%.100s (",
+			     gw->opt.server[0]);
+	for (unsigned int i = 0; i < a->n && n < GW_SERVER_NAMES; i++) {
 		base_addr_name((const struct sockaddr *)&a->at[i].addr, addr,
 			       sizeof(addr));
-		n += snprintf(out + n, (size_t)(GW_SERVER_NAMES - n), ", %s",
-			      addr);
+		n += snprintf(out + n, (size_t)(GW_SERVER_NAMES - n), "%s%s",
+			      i ? ", " : "", addr);
 	}
-	if (n < GW_SERVER_NAMES - 1)
+	if (n >= GW_SERVER_NAMES - (int)named)
+		memcpy(out + GW_SERVER_NAMES - 5, named ? "...)" : " ...", 5);
+	else if (named)
 		memcpy(out + n, ")", 2);
-	else
-		memcpy(out + GW_SERVER_NAMES - 5, "...)", 5);
 }
 
 void gw_server_names(struct gateway *gw, char out[GW_SERVER_NAMES])
@@ -116,23 +144,33 @@ void gw_server_names(struct gateway *gw, char out[GW_SERVER_NAMES])
 static void *look_up(void *arg)
 {
 	struct gw_lookup *l = arg;
+	struct arg_addrs one;
 	struct arg_err err;
 
-	l->good = !arg_addrs(l->server, RDMA_SERVER_PORT, &l->found, &err);
+	l->good = true;
+	for (const char *s = l->servers; *s && l->good; s += strlen(s) + 1)
+		l->good = !arg_addrs(s, RDMA_SERVER_PORT, &one, &err) &&
+			  arg_addrs_add(&l->found, &one);
 	atomic_store(&l->done, true);
 	return NULL;
 }
 
 static void start(struct gateway *gw)
 {
-	const char *server = gw->opt.rdma.hostauth.server;
-	size_t size = strlen(server) + 1;
-	struct gw_lookup *l = calloc(1, sizeof(*l) + size);
+	const struct gw_options *o = &gw->opt;
+	struct gw_lookup *l;
 	pthread_t thread;
+	size_t size = 1;
+	char *to;
 
+	for (unsigned int i = 0; i < o->nservers; i++)
+		size += strlen(o->server[i]) + 1;
+	l = calloc(1, sizeof(*l) + size);
 	if (!l)
 		return;
-	memcpy(l->server, server, size);
+	to = l->servers;
+	for (unsigned int i = 0; i < o->nservers; i++)
+		to = stpcpy(to, o->server[i]) + 1;
 	if (pthread_create(&thread, NULL, look_up, l)) {
 		free(l);
 		return;

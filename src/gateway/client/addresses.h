@@ -27,6 +27,8 @@ struct gw_server {
 	/* gateway.lock held. */
 	struct arg_addrs addrs;
 	unsigned int first; /* the one to begin with */
+	struct arg_addr took; /* the one that accepted a connection last, */
+	uint64_t since; /* and since when it has been that one, ns; or 0 */
 	atomic_bool renew; /* the name is to be looked up again */
 	struct gw_lookup *lookup; /* main; NULL: none is running */
 };
@@ -48,6 +50,12 @@ bool gw_server_failed(struct gateway *gw, struct gw_round *r, int error);
 void gw_server_took(struct gateway *gw, const struct gw_round *r);
 /* A connection that has served is lost. */
 void gw_server_lost(struct gateway *gw, struct gw_round *r);
+/* The address @a has been silent: whoever begins with it now is to begin with the next. */
+void gw_server_silent(struct gateway *gw, struct gw_round *r,
+		      const struct arg_addr *a);
+/* Set @name to the address that accepted a connection last. Returns since when, ns, it
+ * has been that one; 0 if none has accepted any. */
+uint64_t gw_server_current(struct gateway *gw, char name[64]);
 /* For messages: the address, or the name and its addresses. */
 void gw_server_names(struct gateway *gw, char names[GW_SERVER_NAMES]);
 /* Start a look-up if one is needed, and take the result of the last. Does not block. */

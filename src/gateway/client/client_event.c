@@ -54,6 +54,8 @@ void gw_client_event(struct gw_client *c, unsigned int ev)
 		gw_disconnect_events(c, ev);
 	if (c->gone)
 		return;
+	if (ev & GW_EV_TICK)
+		gw_link_tick(c);
 	if (ev & GW_EV_HANGUP)
 		gw_rx_set_hangup(&c->rx);
 	if (ev & GW_EV_OUT)

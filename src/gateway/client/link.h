@@ -3,9 +3,17 @@
  * link - a client's RDMA connection
  *
  * The first attempt to connect is made when the client's first octets have come: a
- * client that says nothing costs the server nothing. There is at most one rt_conn at
- * a time, which has a reference of the client until the worker has handled
- * GW_EV_DOWN. Then the next attempt is made.
+ * client that says nothing costs the server nothing. When the connection ends, the next
+ * attempt is made.
+ *
+ * When the server's end of the network has been silent for GW_SILENT_MS, however, the
+ * connection stays, and attempts are made beside it. The first that succeeds takes its
+ * place: then the silent connection is aborted, and its Calls are submitted again after
+ * its end, when nothing can touch their memory any more. If the server is heard before,
+ * the attempt is given up. A Reply that is late plays no part in this.
+ *
+ * So there are at most two rt_conns at a time. Each has a reference of the client until
+ * the worker has handled its GW_EV_DOWN.
  *
  * Context: the client's worker; the operations of the transport are the strand's.
  */
@@ -19,18 +27,39 @@
 
 struct gw_client;
 
+#define GW_SILENT_MS 2000
+/* An attempt is given up when the server's end of the network leaves its packets
+ * unacknowledged for so long: TCP itself would ask again only after a second. */
+#define GW_ATTEMPT_MS 400
+
+struct gw_conn {
+	struct gw_client *c;
+	/* Worker only. */
+	struct rt_conn *rc; /* NULL: none */
+	bool ready; /* the worker has seen that it is established */
+	bool given_up; /* since nothing has answered it */
+	/* client.lock held. */
+	bool established, closed;
+	int error;
+	char reason[RT_AUTH_TEXT + 64];
+};
+
 struct gw_link {
 	/* Worker only. */
-	struct rt_conn *rc;
-	struct gw_round round;
+	struct gw_conn conn[2];
+	struct gw_conn
+		*up; /* it takes Calls; it may be silent, or about to end */
+	struct gw_conn *attempt; /* or what waits for the end of @up */
+	struct gw_round round; /* of attempts */
+	struct arg_addr addr; /* of @up */
+	bool silent; /* @up is: attempts are made */
 	unsigned int backoff_ms; /* 0: no attempt so far */
+	unsigned int told_ms; /* the last pause that was logged; 0: none */
 	bool connected_once;
 	bool refused; /* for good: the client is disconnected in a moment */
 	uint64_t down_since; /* base_now_ns(); 0: it is not down */
 	/* client.lock held. */
 	bool early; /* the client has sent something, and was never connected */
-	int down_error;
-	char down_reason[RT_AUTH_TEXT + 64];
 };
 
 /* Returns true if the server has accepted a connection for the client. */
@@ -49,22 +78,38 @@ static inline bool gw_link_is_early(const struct gw_link *l)
 	return l->early;
 }
 
+/* Returns true while there is an rt_conn. */
+static inline bool gw_link_is_open(const struct gw_link *l)
+{
+	return l->up || l->attempt;
+}
+
 /* The client is dead. The server sees an orderly end if @in_order, that is, if the
  * client will not resend what the server has seen; otherwise a reset. */
 static inline void gw_link_end(struct gw_link *l, bool in_order)
 {
-	if (l->rc)
-		rt_conn_close(l->rc, !in_order);
+	if (l->up)
+		rt_conn_close(l->up->rc, !in_order);
+	if (l->attempt)
+		rt_conn_close(l->attempt->rc, !in_order);
 }
 
 /* Make the first attempt to connect, unless one was made. */
 void gw_link_start(struct gw_client *c);
-/* GW_EV_CONNECT: make another attempt, or end the client. */
+/* GW_EV_CONNECT: make another attempt, look after the one that is under way, or end the
+ * client. */
 void gw_link_connect(struct gw_client *c);
+/* GW_EV_TICK: is the server's end of the network silent? */
+void gw_link_tick(struct gw_client *c);
 /* Handle GW_EV_UP and GW_EV_DOWN, if @events has them. Returns true if the connection
  * is established for the first time. */
 bool gw_link_events(struct gw_client *c, unsigned int events);
 
+/* Returns the client of a connection. Any thread. */
+static inline struct gw_client *gw_link_client(struct rt_conn *rc)
+{
+	return ((struct gw_conn *)rt_conn_user(rc))->c;
+}
 /* Set the operations of these connections. */
 void gw_link_ops(struct rt_ops *ops, bool reverse);
 
