@@ -98,10 +98,22 @@ static void test_harmless_events(void)
 		IBV_EVENT_PORT_ERR, /* of another port, or not for long */
 	};
 
+	static const char *const what[] = {
+		"has another LID",
+		"has other P_Keys",
+		"has another subnet manager",
+		"is to register with its subnet manager again",
+		"has other GIDs",
+		"is up",
+		"is down",
+	};
+
 	world_pair(&w);
 	for (size_t i = 0; i < sizeof(type) / sizeof(*type); i++) {
+		listen_to_log();
 		vdev_event(0, type[i]);
 		world_hello(&w);
+		PUMP_UNTIL(&w, said(what[i]));
 	}
 	load();
 	PUMP_UNTIL(&w, w.cli.nwc == 2 * MSGS && w.srv.nwc == 2 * MSGS);

@@ -453,6 +453,40 @@ static void notify_conn(struct vb_conn *c, unsigned int ev)
 	vb_conn_schedule(c);
 }
 
+/*
+ * What happens to a port. Links come back, and other addresses may be of no concern,
+ * so only connections whose peer cannot be reached in time end. The kernel renews what
+ * is registered with a subnet manager; listeners look for their address regularly.
+ */
+static void port_event(struct vb_device *dev, const struct ibv_async_event *ev)
+{
+	static const struct {
+		enum ibv_event_type type;
+		int level;
+		bool probe;
+		const char *what;
+	} events[] = {
+		{ IBV_EVENT_PORT_ERR, 4, true, "is down" },
+		{ IBV_EVENT_PORT_ACTIVE, 5, false, "is up" },
+		{ IBV_EVENT_LID_CHANGE, 5, true, "has another LID" },
+		{ IBV_EVENT_PKEY_CHANGE, 5, true, "has other P_Keys" },
+		{ IBV_EVENT_GID_CHANGE, 6, true, "has other GIDs" },
+		{ IBV_EVENT_SM_CHANGE, 5, false, "has another subnet manager" },
+		{ IBV_EVENT_CLIENT_REREGISTER, 5, false,
+		  "is to register with its subnet manager again" },
+	};
+
+	for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++) {
+		if (ev->event_type != events[i].type)
+			continue;
+		fab_domain_log(&dev->dom->fab, events[i].level,
+			       "verbs: %s: port %d %s", dev->name,
+			       ev->element.port_num, events[i].what);
+		if (events[i].probe)
+			notify_all(dev, VB_EV_PROBE);
+	}
+}
+
 static void dispatch_async_event(struct vb_device *dev,
 				 struct ibv_async_event *ev)
 {
@@ -490,18 +524,8 @@ static void dispatch_async_event(struct vb_device *dev,
 		vb_device_lost(d, dev->ctx);
 		notify_all(dev, VB_EV_GONE);
 		break;
-	case IBV_EVENT_PORT_ERR:
-		/* Links come back: only connections whose peer cannot be
-		 * reached in time end. */
-		fab_domain_log(&d->fab, 4, "verbs: %s: port %d is down",
-			       dev->name, ev->element.port_num);
-		notify_all(dev, VB_EV_PROBE);
-		break;
-	case IBV_EVENT_PORT_ACTIVE:
-		fab_domain_log(&d->fab, 5, "verbs: %s: port %d is up",
-			       dev->name, ev->element.port_num);
-		break;
 	default:
+		port_event(dev, ev);
 		break;
 	}
 }
