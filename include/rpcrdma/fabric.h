@@ -494,7 +494,8 @@ void fab_conn_set_ready(struct fab_conn *c, fab_ready_fn ready, void *user);
 int fab_connect(struct fab_conn *c, const struct sockaddr *addr,
 		socklen_t addrlen, const struct fab_conn_params *params);
 /* ESTABLISHED or DISCONNECTED follows. Returns -EINVAL, -ENOTCONN if the peer
- * has gone, or -ENOMEM; then nothing follows. */
+ * has gone, -ENOMEM, or -ENOSPC if the device has no more queues; then nothing
+ * follows. */
 int fab_accept(struct fab_conn *c, const struct fab_conn_params *params);
 /* Reject; then destroy it. No event follows. */
 void fab_reject(struct fab_conn *c, const void *priv, size_t priv_len);

@@ -191,6 +191,21 @@ struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t len,
 	return NEXT(ibv_reg_mr_iova2)(pd, addr, len, iova, access);
 }
 
+/* How much inline data the device takes, how often it was asked, and whether it has
+ * queue pairs. */
+static unsigned int inline_most = UINT32_MAX, pairs_asked;
+static bool no_pairs;
+
+int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd,
+		   struct ibv_qp_init_attr *attr)
+{
+	pairs_asked++;
+	errno = no_pairs ? ENOMEM : EINVAL;
+	if (no_pairs || attr->cap.max_inline_data > inline_most)
+		return -1;
+	return NEXT(rdma_create_qp)(id, pd, attr);
+}
+
 static bool deep; /* more Reads than an octet counts */
 
 int ibv_query_device(struct ibv_context *ctx, struct ibv_device_attr *a)
@@ -663,6 +678,77 @@ static void test_half_registered(void)
 	world_close(&w);
 }
 
+/* Of how many devices the two ends are: a kernel may choose another for the client. */
+static unsigned int devices(void)
+{
+	return vb_conn(w.cli.c)->dev == vb_conn(w.srv.c)->dev ? 1 : 2;
+}
+
+/* Less inline data than is wanted is better than none, and is looked for once. */
+static void test_inline(void)
+{
+	inline_most = 96;
+	pairs_asked = 0;
+	world_pair(&w);
+	CU_ASSERT_EQUAL(pairs_asked, 2 + 2 * devices());
+	CU_ASSERT_TRUE(vb_conn(w.cli.c)->max_inline >= VB_INLINE / 4);
+	world_close(&w);
+	inline_most = 0;
+	pairs_asked = 0;
+	world_pair(&w);
+	CU_ASSERT_EQUAL(pairs_asked, 2 + 3 * devices());
+	world_close(&w);
+	inline_most = UINT32_MAX;
+}
+
+/* Connect once more, to a device that has no queue pair left. Expect @error and @why. */
+static void refused(int error, const char *why)
+{
+	struct ep e = { 0 };
+
+	no_pairs = true;
+	CU_ASSERT_EQUAL_FATAL(fab_conn_create(w.poller, ep_ready, &e, &e.c), 0);
+	CU_ASSERT_EQUAL(fab_connect(e.c, (struct sockaddr *)&w.addr,
+				    subject.addrlen, NULL),
+			0);
+	for (uint64_t end = util_ms() + 60000;
+	     !e.disconnected && util_ms() < end;) {
+		world_turn(&w, 10);
+		if (e.ready)
+			ep_poll(&e);
+	}
+	CU_ASSERT_EQUAL(e.error, error);
+	CU_ASSERT_PTR_NOT_NULL(said_why(&e, why));
+	ep_destroy(&w, &e);
+	no_pairs = false;
+}
+
+/* Drivers say ENOMEM whatever there is too little of. */
+static void test_shortage(void)
+{
+	struct vb_device *dev;
+	unsigned int n;
+	char why[96];
+
+	world_pair(&w);
+	dev = vb_conn(w.cli.c)->dev;
+	n = 3 - devices();
+	CU_ASSERT_EQUAL(atomic_load(&dev->used[VB_QP]), n);
+	CU_ASSERT_EQUAL(atomic_load(&dev->used[VB_CQ]), n);
+	snprintf(why, sizeof(why),
+		 "creates no queue pair: Cannot allocate memory (%u of ", n);
+	refused(-ENOMEM, why);
+	dev->most[VB_QP] = n;
+	snprintf(why, sizeof(why),
+		 "has no queue pair left: %u of %u are used here", n, n);
+	refused(-ENOSPC, why);
+	world_hello(&w);
+	world_unpair(&w);
+	CU_ASSERT_EQUAL(atomic_load(&dev->used[VB_QP]), 0);
+	CU_ASSERT_EQUAL(atomic_load(&dev->used[VB_CQ]), 0);
+	world_close(&w);
+}
+
 /* The device has as many Reads as were agreed on, and no other before one of them is
  * known to be done. */
 static void test_reads_out(void)
@@ -908,6 +994,8 @@ static const struct unit_test tests[] = {
 	{ "stuck_memory", test_stuck_memory },
 	{ "polls_over", test_polls_over },
 	{ "half_registered", test_half_registered },
+	{ "inline", test_inline },
+	{ "shortage", test_shortage },
 	{ "reads_out", test_reads_out },
 	{ "depth", test_depth },
 	{ "pace", test_pace },

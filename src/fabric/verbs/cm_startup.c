@@ -69,6 +69,19 @@ static void set_rnr_timer(struct vb_conn *c)
 	pthread_mutex_unlock(&p->cm_lock);
 }
 
+/* Returns -@err, or -ENOSPC if the device has no more; vb_conn_reason() has it in words. */
+static int lacks(struct vb_conn *c, enum vb_object what, int err)
+{
+	char text[128];
+
+	vb_shortage_text(c->dev, what, err, text, sizeof(text));
+	vb_conn_reason(c, "%s", text);
+	if (vb_shortage_is_of(c->dev, what))
+		return -ENOSPC;
+	vb_memlock_hint(vb_conn_domain(c), err);
+	return -err;
+}
+
 static int create_cq(struct vb_conn *c)
 {
 	struct ibv_context *ctx = c->dev->ctx;
@@ -88,7 +101,8 @@ static int create_cq(struct vb_conn *c)
 	cq = ibv_create_cq(ctx, (int)(c->sq_depth + c->rq_depth), c, channel,
 			   (int)vector);
 	if (!cq)
-		return errno ? -errno : -ENOMEM;
+		return lacks(c, VB_CQ, errno ? errno : ENOMEM);
+	atomic_fetch_add(&c->dev->used[VB_CQ], 1);
 	pthread_mutex_lock(&c->cq_lock);
 	c->cq = cq;
 	pthread_mutex_unlock(&c->cq_lock);
@@ -97,24 +111,16 @@ static int create_cq(struct vb_conn *c)
 	return rc > 0 ? -rc : rc;
 }
 
-static int create_qp(struct vb_conn *c)
+/* With as much inline data as the device takes, since on some it takes places. Returns 0
+ * or an errno. */
+static int create_pair(struct vb_conn *c)
 {
+	unsigned int room = atomic_load(&c->dev->inline_room);
 	struct ibv_qp_init_attr attr;
 	bool refused = false;
-	unsigned int room;
-	int rc;
+	int err;
 
-	if (atomic_load(&c->dev->gone))
-		return -ENODEV;
-	choose_sizes(c);
-	join_srq(c);
-	c->slot = calloc(c->sq_depth, sizeof(*c->slot));
-	c->rslot = calloc(c->rq_depth, sizeof(struct fab_wr *));
-	if (!c->slot || !c->rslot)
-		return -ENOMEM;
-	rc = create_cq(c);
-	room = atomic_load(&c->dev->no_inline) ? 0 : VB_INLINE;
-	for (; !rc; room = 0) {
+	for (;;) {
 		attr = (struct ibv_qp_init_attr){
 			.qp_context = c,
 			.send_cq = c->cq,
@@ -130,19 +136,40 @@ static int create_qp(struct vb_conn *c)
 		errno = 0;
 		if (!rdma_create_qp(c->id, c->dev->pd, &attr))
 			break;
-		/* On some devices inline data takes places. */
+		err = errno ? errno : ENOMEM;
 		if (!room)
-			rc = errno ? -errno : -ENOMEM;
-		else
-			refused = errno == EINVAL;
+			return err;
+		refused |= err == EINVAL;
+		room = vb_less_inline(room);
 	}
-	if (rc) {
-		vb_memlock_hint(vb_conn_domain(c), -rc);
-		return rc;
-	}
+	/* Only EINVAL says that the device never takes more. */
 	if (refused)
-		atomic_store(&c->dev->no_inline, true);
+		atomic_store(&c->dev->inline_room, room);
+	atomic_fetch_add(&c->dev->used[VB_QP], 1);
 	c->max_inline = attr.cap.max_inline_data;
+	return 0;
+}
+
+/* Returns 0, or -errno with the reason in vb_conn_reason(). */
+static int create_qp(struct vb_conn *c)
+{
+	int rc;
+
+	vb_conn_reason(c, "%s creates no queue pair", c->dev->name);
+	if (atomic_load(&c->dev->gone))
+		return -ENODEV;
+	choose_sizes(c);
+	join_srq(c);
+	c->slot = calloc(c->sq_depth, sizeof(*c->slot));
+	c->rslot = calloc(c->rq_depth, sizeof(struct fab_wr *));
+	if (!c->slot || !c->rslot)
+		return -ENOMEM;
+	rc = create_cq(c);
+	if (rc)
+		return rc;
+	rc = create_pair(c);
+	if (rc)
+		return lacks(c, VB_QP, rc);
 	if (!vb_post_receives(c))
 		return -ENOMEM;
 	return c->state == VB_ST_ENDING ? c->ev.done.error : 0;
@@ -224,10 +251,7 @@ static void route_known(struct vb_conn *c)
 
 	rc = create_qp(c);
 	if (rc) {
-		vb_conn_end(c, rc,
-			    vb_conn_reason(c,
-					   "%s cannot create a queue pair: %s",
-					   c->dev->name, strerror(-rc)));
+		vb_conn_end(c, rc, c->reason_text);
 		return;
 	}
 	c->ev.ord = MIN(c->ev.ord, c->dev->out_depth);
@@ -340,8 +364,11 @@ int vb_startup_accept(struct vb_conn *c, const struct fab_conn_params *params)
 	param.initiator_depth = (uint8_t)c->ev.ord;
 	param.responder_resources = (uint8_t)c->ev.ird;
 	rc = create_qp(c);
-	if (rc)
+	if (rc) {
+		fab_domain_log_peer(&vb_conn_domain(c)->fab, &c->ev.peer, 4,
+				    "verbs: %s", c->reason_text);
 		return rc;
+	}
 	if (c->srq)
 		param.rnr_retry_count = VB_RNR_SHARED;
 	c->state = VB_ST_ACCEPTED;

@@ -59,8 +59,11 @@ static int destroy_qp(struct vb_conn *c)
 	int rc = 0;
 
 	pthread_mutex_lock(&p->cm_lock);
-	if (c->id && c->id->qp)
+	if (c->id && c->id->qp) {
 		rc = ibv_destroy_qp(c->id->qp);
+		if (!rc)
+			atomic_fetch_sub(&c->dev->used[VB_QP], 1);
+	}
 	if (rc && !vb_device_keeps(c->dev, rc))
 		rc = 0;
 	if (c->id && !rc)
@@ -95,6 +98,8 @@ static bool vb_conn_release(struct vb_conn *c)
 				c->dev->name, strerror(rc));
 		return false;
 	}
+	if (c->cq)
+		atomic_fetch_sub(&c->dev->used[VB_CQ], 1);
 	c->cq = NULL;
 	if (c->id)
 		rdma_destroy_id(c->id);

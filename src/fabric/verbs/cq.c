@@ -89,7 +89,7 @@ static void slot_release(struct vb_conn *c, struct vb_slot *slot)
 
 	slot->done = true;
 	slot->sink = NULL;
-	if (!sink || !vb_device_keeps(c->dev, ibv_dereg_mr(sink)))
+	if (!sink || !vb_device_keeps(c->dev, vb_deregister(c->dev, sink)))
 		return;
 	fab_mr_quarantine(slot->sink_of, sink->addr, sink->length);
 	vb_conn_fail(c, -EIO, "the key of an RDMA Read cannot be closed");

@@ -42,6 +42,12 @@ int vb_device_limits(const struct vb_domain *d, struct ibv_context *ctx,
 void vb_limits_intersect(struct fab_limits *l, const struct fab_limits *other);
 void vb_device_read_caps(struct vb_device *dev,
 			 const struct ibv_device_attr *a);
+/* shortage.c */
+/* Returns true if this process uses as many of @dev's objects as it has. */
+bool vb_shortage_is_of(const struct vb_device *dev, enum vb_object what);
+/* Say why there is no further object; @err is what the driver says. */
+void vb_shortage_text(const struct vb_device *dev, enum vb_object what, int err,
+		      char *text, size_t room);
 /* Domain lock held: register all memory of the domain with @dev, or deregister
  * it. Returns 0 or -errno. */
 int vb_memory_add(struct vb_device *dev);

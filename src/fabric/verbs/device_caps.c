@@ -70,6 +70,11 @@ static bool sends_inv(const struct ibv_device_attr *a)
 	return false;
 }
 
+static unsigned int count_of(int n)
+{
+	return n > 0 ? (unsigned int)n : 0;
+}
+
 static unsigned int depth_of(int d)
 {
 	return d <= 0 ? 0 : d > (int)VB_MAX_DEPTH ? VB_MAX_DEPTH : (unsigned)d;
@@ -165,6 +170,10 @@ void vb_device_read_caps(struct vb_device *dev, const struct ibv_device_attr *a)
 	dev->max_wr = (unsigned int)a->max_qp_wr;
 	dev->max_sge_rd = a->max_sge_rd > 0 ? (unsigned int)a->max_sge_rd : 1;
 	dev->max_cqe = (unsigned int)a->max_cqe;
+	dev->most[VB_QP] = count_of(a->max_qp);
+	dev->most[VB_CQ] = count_of(a->max_cq);
+	dev->most[VB_MR] = count_of(a->max_mr);
+	atomic_init(&dev->inline_room, VB_INLINE);
 	dev->out_depth = depth_of(a->max_qp_init_rd_atom);
 	dev->in_depth = depth_of(a->max_qp_rd_atom);
 	dev->iwarp = dev->ctx->device->transport_type == IBV_TRANSPORT_IWARP;

@@ -126,7 +126,7 @@ static void undo_read(struct vb_conn *c, struct vb_batch *b, struct fab_wr *wr,
 		struct vb_slot *slot = &c->slot[--c->sq_head % c->sq_depth];
 
 		if (slot->sink &&
-		    vb_device_keeps(c->dev, ibv_dereg_mr(slot->sink)))
+		    vb_device_keeps(c->dev, vb_deregister(c->dev, slot->sink)))
 			vb_conn_fail(
 				c, -EIO,
 				"the key of an RDMA Read cannot be closed");

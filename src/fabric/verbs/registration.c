@@ -36,14 +36,23 @@ struct ibv_mr *vb_register(struct vb_device *dev, void *addr, size_t len,
 			   const struct sockaddr_storage *peer, int *err)
 {
 	unsigned long long kib;
-	char limit[128] = "";
+	char limit[160] = "";
 	struct ibv_mr *mr;
 
 	errno = 0;
 	mr = ibv_reg_mr(dev->pd, addr, len, access);
-	if (mr)
+	if (mr) {
+		atomic_fetch_add(&dev->used[VB_MR], 1);
 		return mr;
+	}
 	*err = errno ? errno : ENOMEM;
+	if (vb_shortage_is_of(dev, VB_MR)) {
+		vb_shortage_text(dev, VB_MR, *err, limit, sizeof(limit));
+		fab_domain_log_peer(&dev->dom->fab, peer, 4,
+				    "verbs: registering %zu bytes: %s", len,
+				    limit);
+		return NULL;
+	}
 	if (*err == ENOMEM && base_memlock_limit(&kib))
 		snprintf(limit, sizeof(limit),
 			 " (limit of locked memory: %llu KiB; "
@@ -54,6 +63,15 @@ struct ibv_mr *vb_register(struct vb_device *dev, void *addr, size_t len,
 			    len, strerror(*err), limit);
 	vb_memlock_hint(dev->dom, *err);
 	return NULL;
+}
+
+int vb_deregister(struct vb_device *dev, struct ibv_mr *mr)
+{
+	int rc = ibv_dereg_mr(mr);
+
+	if (!rc)
+		atomic_fetch_sub(&dev->used[VB_MR], 1);
+	return rc;
 }
 
 static unsigned int local_access(const struct vb_device *dev)
@@ -83,7 +101,7 @@ void vb_memory_remove(struct vb_device *dev)
 		struct ibv_mr *m = atomic_exchange(&mr->mr[dev->index], NULL);
 
 		if (m)
-			ibv_dereg_mr(m);
+			(void)vb_deregister(dev, m);
 	}
 }
 
@@ -122,7 +140,7 @@ static bool mr_release(struct vb_mr *mr)
 	for (unsigned int i = 0; i < VB_MAX_DEVICES; i++) {
 		struct ibv_mr *m = atomic_load(&mr->mr[i]);
 		struct vb_device *dev = atomic_load(&d->dev[i]);
-		int rc = m ? ibv_dereg_mr(m) : 0;
+		int rc = m ? vb_deregister(dev, m) : 0;
 
 		/* The kernel has freed what a removed device had. */
 		if (!rc || !vb_device_keeps(dev, rc)) {

@@ -93,12 +93,15 @@ static int try_inline(struct rdma_cm_id *id)
 	int size = -1;
 
 	attr.send_cq = attr.recv_cq = cq;
-	if (cq && !rdma_create_qp(id, pd, &attr)) {
+	/* As the provider does. */
+	while (cq && rdma_create_qp(id, pd, &attr) && attr.cap.max_inline_data)
+		attr.cap.max_inline_data =
+			vb_less_inline(attr.cap.max_inline_data);
+	if (id->qp) {
 		size = (int)attr.cap.max_inline_data;
 		ibv_destroy_qp(id->qp);
 		id->qp = NULL;
 	} else if (cq) {
-		/* As the provider does: then it asks for none. */
 		size = 0;
 	}
 	if (cq)

@@ -87,6 +87,7 @@
 #define VB_SQ_DEPTH 256u
 #define VB_RQ_DEPTH 256u
 #define VB_INLINE 220u
+#define VB_MIN_INLINE 32u /* less would be of no use */
 #define VB_MAX_WINDOWS 1024u
 #define VB_WINDOW_BUCKETS 64u
 /* Work requests posted by one call. */
@@ -149,6 +150,9 @@ TAILQ_HEAD(vb_poller_queue, vb_poller);
 TAILQ_HEAD(vb_mr_queue, vb_mr);
 TAILQ_HEAD(vb_srq_queue, vb_srq);
 
+/* Objects of which a device has a certain number. */
+enum vb_object { VB_QP, VB_CQ, VB_MR, VB_OBJECTS };
+
 /* A device that was used; never freed before the domain. */
 struct vb_device {
 	struct fab_source async_src;
@@ -169,7 +173,10 @@ struct vb_device {
 	bool iwarp, windows;
 	bool siw; /* Linux' siw */
 	struct ibv_cq *filler; /* siw_filler_create() */
-	atomic_bool no_inline; /* queue pairs are created without VB_INLINE */
+	/* Octets of inline data that a new queue pair asks for. */
+	atomic_uint inline_room;
+	atomic_uint used[VB_OBJECTS]; /* by this domain */
+	unsigned int most[VB_OBJECTS]; /* that the device has */
 	/* Reads need a key with the right to remote writing. */
 	bool sink_rights;
 	unsigned int inv_flag; /* in ibv_wc.wc_flags: with invalidate */
@@ -419,6 +426,12 @@ static inline struct ibv_mr *vb_mr_of(const struct vb_conn *c,
 				    memory_order_acquire);
 }
 
+/* Returns the next smaller size of inline data to try, or 0 for none. */
+static inline unsigned int vb_less_inline(unsigned int size)
+{
+	return size / 2 < VB_MIN_INLINE ? 0 : size / 2;
+}
+
 /* Returns 0 if the device has gone, which takes nothing then. */
 static inline uint32_t vb_lkey_of(const struct vb_conn *c, struct fab_mr *mr)
 {
@@ -454,6 +467,8 @@ void vb_memory_destroy(struct vb_domain *d);
 struct ibv_mr *vb_register(struct vb_device *dev, void *addr, size_t len,
 			   unsigned int access,
 			   const struct sockaddr_storage *peer, int *err);
+/* Returns 0 or an errno. */
+int vb_deregister(struct vb_device *dev, struct ibv_mr *mr);
 /* Say once what helps, if @err means that the limit on locked memory is reached. */
 void vb_memlock_hint(struct vb_domain *d, int err);
 

@@ -138,7 +138,7 @@ static bool window_revoke(struct vb_conn *c, struct vb_window *w)
 	if (w->mw && vb_device_keeps(c->dev, ibv_dealloc_mw(w->mw)))
 		return false;
 	w->mw = NULL;
-	if (w->mr && vb_device_keeps(c->dev, ibv_dereg_mr(w->mr)))
+	if (w->mr && vb_device_keeps(c->dev, vb_deregister(c->dev, w->mr)))
 		return false;
 	w->mr = NULL;
 	return true;

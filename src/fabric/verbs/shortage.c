@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * shortage - what a device has too few of
+ *
+ * Drivers report ENOMEM when the device has no more objects, when memory is short,
+ * and when no more may be locked. Only the number of objects tells these apart, and
+ * other programs have some too.
+ *
+ * Context: any thread.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "device.h"
+
+static const char *const names[] = {
+	[VB_QP] = "queue pair",
+	[VB_CQ] = "completion queue",
+	[VB_MR] = "memory region",
+};
+
+void vb_shortage_text(const struct vb_device *dev, enum vb_object what, int err,
+		      char *text, size_t room)
+{
+	unsigned int used = atomic_load(&dev->used[what]);
+	unsigned int most = dev->most[what];
+
+	if (vb_shortage_is_of(dev, what))
+		snprintf(text, room,
+			 "%s has no %s left: %u of %u are used here (rdma "
+			 "resource shows all)",
+			 dev->name, names[what], used, most);
+	else
+		snprintf(text, room,
+			 "%s creates no %s: %s (%u of %u are used here; rdma "
+			 "resource shows all)",
+			 dev->name, names[what], strerror(err), used, most);
+}
+
+bool vb_shortage_is_of(const struct vb_device *dev, enum vb_object what)
+{
+	return dev->most[what] &&
+	       atomic_load(&dev->used[what]) >= dev->most[what];
+}
