@@ -101,6 +101,8 @@ static bool vb_conn_release(struct vb_conn *c)
 	if (c->cq)
 		atomic_fetch_sub(&c->dev->used[VB_CQ], 1);
 	c->cq = NULL;
+	/* An event may have come since it left, if it was stuck. */
+	vb_cq_poll_remove(vb_conn_poller(c), c);
 	if (c->id)
 		rdma_destroy_id(c->id);
 	c->id = NULL;
@@ -131,6 +133,7 @@ static void vb_conn_leave(struct fab_retired *g)
 		TAILQ_REMOVE(&p->conns, c, link);
 	c->listed = false;
 	pthread_mutex_unlock(&p->lock);
+	/* A stuck connection is not polled either. */
 	vb_cq_poll_remove(p, c);
 	c->stuck = !vb_conn_release(c);
 }
