@@ -13,6 +13,7 @@ files of DIR.
 import os
 import struct
 import sys
+import time
 
 import nfsclient
 
@@ -35,6 +36,7 @@ def write(port, mount_port, name, stop):
             done.seek(0)
             done.write("%d\n" % n)
             done.flush()
+            time.sleep(0.005)  # so that the file system lasts
     client.end()
 
 

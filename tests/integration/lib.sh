@@ -276,13 +276,15 @@ captured_all() {
 	done
 }
 
-# start_gateway [OPTION...]: to the server last started; sets GATEWAY_PID,
+# start_gateway [OPTION...]: to --server, or the server last started; sets GATEWAY_PID,
 # GATEWAY_PORT and NFS3, NFS4: what libnfs wants after the path in a URL
 start_gateway() {
+	local server=(--server "127.0.0.1:$RDMA_PORT")
+
+	[[ " $* " != *" --server "* ]] || server=()
 	free_port; GATEWAY_PORT=$PORT
 	start_bg "$RPCRDMA_BUILD/bin/rpcrdma-gateway" \
-		--listen "127.0.0.1:$GATEWAY_PORT" \
-		--server "127.0.0.1:$RDMA_PORT" "$@" >"$WORK/gateway.out" 2>&1
+		--listen "127.0.0.1:$GATEWAY_PORT" "${server[@]}" "$@" >"$WORK/gateway.out" 2>&1
 	GATEWAY_PID=$BG_PID
 	NFS3="?version=3&nfsport=$GATEWAY_PORT&mountport=$MNT_PORT"
 	NFS4="?version=4&nfsport=$GATEWAY_PORT"
