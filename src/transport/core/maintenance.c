@@ -99,7 +99,7 @@ void rt_instance_drain(struct rt_instance *inst, unsigned int ms)
 
 /* ---- Settings --------------------------------------------------------------- */
 
-/* Have the connection work out its deadlines anew. */
+/* Let the connection compute its deadlines from the changed settings. */
 static void run_one(struct rt_conn *c, void *unused)
 {
 	rt_strand_run(c);
