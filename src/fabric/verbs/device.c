@@ -454,9 +454,11 @@ static void notify_conn(struct vb_conn *c, unsigned int ev)
 }
 
 /*
- * What happens to a port. Links come back, and other addresses may be of no concern,
- * so only connections whose peer cannot be reached in time end. The kernel renews what
- * is registered with a subnet manager; listeners look for their address regularly.
+ * What happens to a port. Links come back, so only connections whose peer cannot be
+ * reached in time end. GIDs may go for a moment only, in which a probe would fail: whose
+ * address has moved hears of it from the connection manager, and an address that is gone
+ * is found by keepalive. The kernel renews what is registered with a subnet manager;
+ * listeners look for their address regularly.
  */
 static void port_event(struct vb_device *dev, const struct ibv_async_event *ev)
 {
@@ -470,7 +472,7 @@ static void port_event(struct vb_device *dev, const struct ibv_async_event *ev)
 		{ IBV_EVENT_PORT_ACTIVE, 5, false, "is up" },
 		{ IBV_EVENT_LID_CHANGE, 5, true, "has another LID" },
 		{ IBV_EVENT_PKEY_CHANGE, 5, true, "has other P_Keys" },
-		{ IBV_EVENT_GID_CHANGE, 6, true, "has other GIDs" },
+		{ IBV_EVENT_GID_CHANGE, 6, false, "has other GIDs" },
 		{ IBV_EVENT_SM_CHANGE, 5, false, "has another subnet manager" },
 		{ IBV_EVENT_CLIENT_REREGISTER, 5, false,
 		  "is to register with its subnet manager again" },
