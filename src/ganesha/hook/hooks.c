@@ -32,6 +32,7 @@
 
 #include <rpc/svc_rqst.h>
 
+#include "base/text.h"
 #include "ganesha/config/exports.h"
 #include "ganesha/hook/check.h"
 #include "ganesha/hook/file.h"
@@ -161,14 +162,12 @@ void gr_hooks_exports(struct gsh_config *tree, char text[GR_EXPORTS_ROOM])
 static void describe_state(char text[GR_STATE_ROOM])
 {
 	const struct gr_server *s = &hook.server;
-	size_t n;
 
 	pthread_mutex_lock(&hook.file.lock);
 	if (state() == HOOK_SERVING) {
 		gr_listeners_text(&s->source, text, GR_STATE_ROOM);
-		n = strlen(text);
-		snprintf(
-			text + n, GR_STATE_ROOM - n, "%s%s%s%s",
+		base_append(
+			text, GR_STATE_ROOM, "%s%s%s%s",
 			atomic_load(&s->admin.draining) ?
 				"; drained: no new connections until rpcrdma-ctl undrain" :
 				"",

@@ -6,20 +6,10 @@
 #include <string.h>
 
 #include "base/addr.h"
+#include "base/text.h"
 #include "rpcrdma/stats.h"
 
 /* ---- Texts ---------------------------------------------------------------- */
-
-__attribute__((format(printf, 3, 4))) static void
-append(char *text, size_t room, const char *format, ...)
-{
-	size_t n = strlen(text);
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(text + n, room - n, format, args);
-	va_end(args);
-}
 
 __attribute__((format(printf, 2, 3))) static bool
 refuse(char text[GR_ADMIN_ROOM], const char *format, ...)
@@ -45,7 +35,7 @@ static void append_changeable(char *text, size_t room)
 	for (const struct gr_setting *s = gr_settings; s->item.name; s++) {
 		if (!s->changeable || s->hidden)
 			continue;
-		append(text, room, "%s%s", comma, s->item.name);
+		base_append(text, room, "%s%s", comma, s->item.name);
 		comma = ", ";
 	}
 }
@@ -153,8 +143,8 @@ bool gr_admin_evict(struct gr_admin *a, const char *given, unsigned int seconds,
 	snprintf(text, GR_ADMIN_ROOM, "%d connection%s of %s %s closed", n,
 		 n == 1 ? "" : "s", who, n == 1 ? "is" : "are");
 	if (seconds)
-		append(text, GR_ADMIN_ROOM, "; new ones are refused for %u s",
-		       seconds);
+		base_append(text, GR_ADMIN_ROOM,
+			    "; new ones are refused for %u s", seconds);
 	gsh_log(a->gsh, GSH_EVENT, "evicted by the administrator: %s", text);
 	return true;
 }
@@ -286,18 +276,20 @@ static void append_excess(struct gr_admin *a, const struct gr_setting *s,
 	case offsetof(struct gr_config, rt.max_connections):
 		rt_totals(a->inst, &t);
 		if (t.connections >= a->cfg->rt.max_connections)
-			append(text, GR_ADMIN_ROOM,
-			       "; there are %u connections, which stay, and no new ones until there are fewer than %u",
-			       t.connections, a->cfg->rt.max_connections);
+			base_append(
+				text, GR_ADMIN_ROOM,
+				"; there are %u connections, which stay, and no new ones until there are fewer than %u",
+				t.connections, a->cfg->rt.max_connections);
 		break;
 	case offsetof(struct gr_config, host_share):
 	case offsetof(struct gr_config, rt.max_host_connections):
-		append(text, GR_ADMIN_ROOM,
-		       "; a host that has more keeps its connections, and gets no new ones until it has fewer");
+		base_append(
+			text, GR_ADMIN_ROOM,
+			"; a host that has more keeps its connections, and gets no new ones until it has fewer");
 		break;
 	case offsetof(struct gr_config, rt.allow):
 	case offsetof(struct gr_config, rt.versions):
-		append(text, GR_ADMIN_ROOM, "; for new connections");
+		base_append(text, GR_ADMIN_ROOM, "; for new connections");
 		break;
 	}
 }
@@ -362,7 +354,7 @@ void gr_admin_reload(struct gr_admin *a, const struct gr_config *file,
 	     s++) {
 		if (!s->changeable || s->hidden || !differs(s, a->cfg, file))
 			continue;
-		append(text, GR_ADMIN_ROOM, "%s%s", comma, s->item.name);
+		base_append(text, GR_ADMIN_ROOM, "%s%s", comma, s->item.name);
 		comma = ", ";
 	}
 	if (*text && !apply(a, file))
@@ -397,8 +389,8 @@ void gr_admin_not_of_file(void *ctx, char *text, size_t room)
 			continue;
 		gr_setting_text(s, a->cfg, one);
 		gr_setting_text(s, &a->file, other);
-		append(text, room, "%s%s = %s (file: %s)", comma, s->item.name,
-		       one, other);
+		base_append(text, room, "%s%s = %s (file: %s)", comma,
+			    s->item.name, one, other);
 		comma = ", ";
 	}
 	pthread_mutex_unlock(&a->lock);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "ganesha/serve/listeners.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "base/text.h"
 
 /* A listener for any address waits for any device. */
 static bool is_any(const char *addr)
@@ -41,17 +42,6 @@ bool gr_listeners_check(const struct gsh *g, struct stats_source *src,
 	return changed;
 }
 
-__attribute__((format(printf, 3, 4))) static void
-append_text(char *text, size_t room, const char *format, ...)
-{
-	size_t n = strlen(text);
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(text + n, room - n, format, args);
-	va_end(args);
-}
-
 /* Append the names of the listeners that are @down or not. Returns how many. */
 static unsigned int append_names(const struct stats_source *src, bool down,
 				 char *text, size_t room)
@@ -60,7 +50,7 @@ static unsigned int append_names(const struct stats_source *src, bool down,
 
 	for (unsigned int i = 0; i < src->nlisteners; i++)
 		if (atomic_load(&src->down[i]) == down)
-			append_text(text, room, "%s%s", n++ ? ", " : "",
+			base_append(text, room, "%s%s", n++ ? ", " : "",
 				    src->listener[i]);
 	return n;
 }
@@ -73,11 +63,11 @@ void gr_listeners_text(const struct stats_source *src, char *text, size_t room)
 
 	*text = '\0';
 	if (nup || !ndown)
-		append_text(text, room, "RDMA is served on %s, provider %s%s%s",
+		base_append(text, room, "RDMA is served on %s, provider %s%s%s",
 			    up, src->provider,
 			    ndown ? "; cannot be reached on " : "", down);
 	else
-		append_text(text, room,
+		base_append(text, room,
 			    "RDMA cannot be reached on %s, provider %s", down,
 			    src->provider);
 	if (!ndown)
@@ -85,10 +75,10 @@ void gr_listeners_text(const struct stats_source *src, char *text, size_t room)
 	/* If a listener for any address is down, no port is active. */
 	for (unsigned int i = 0; i < src->nlisteners; i++)
 		if (atomic_load(&src->down[i]) && is_any(src->listener[i])) {
-			append_text(text, room, ": %s",
+			base_append(text, room, ": %s",
 				    down_reason(src->listener[i]));
 			return;
 		}
-	append_text(text, room, ": no RDMA device with an active port has %s",
+	base_append(text, room, ": no RDMA device with an active port has %s",
 		    ndown > 1 ? "these addresses" : "this address");
 }
