@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A server whose pollers hang.
 
-    stuck.py PID SECONDS    stop all threads of PID but its first and the one that answers
-                            the service manager; for so long, or until the process ends
+    stuck.py PID SECONDS [NAME]    stop the threads of PID with that name, or all but its
+                                   first and the one that answers the service manager; for
+                                   so long, or until the process ends
 """
 
 import ctypes
@@ -20,16 +21,17 @@ def ptrace(what, tid):
         raise OSError(ctypes.get_errno(), "ptrace")
 
 
-def main(pid, seconds):
+def main(pid, seconds, name=None):
     stopped = []
     for tid in map(int, os.listdir("/proc/%d/task" % pid)):
         with open("/proc/%d/task/%d/comm" % (pid, tid), encoding="utf-8") as f:
-            if tid == pid or f.read().strip() == "rdma-alive":
-                continue
+            found = f.read().strip()
+        if found != name if name else tid == pid or found == "rdma-alive":
+            continue
         ptrace(ATTACH, tid)
         os.waitpid(tid, WALL)
         stopped.append(tid)
-    assert len(stopped) > 2, stopped
+    assert len(stopped) > (0 if name else 2), stopped
     end = time.monotonic() + seconds
     while stopped and time.monotonic() < end:
         # Threads that were killed do not go before this one has seen it.
@@ -41,4 +43,4 @@ def main(pid, seconds):
         ptrace(DETACH, tid)
 
 
-main(int(sys.argv[1]), float(sys.argv[2]))
+main(int(sys.argv[1]), float(sys.argv[2]), *sys.argv[3:])

@@ -110,7 +110,7 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 		LIBS rpcrdma_base Threads::Threads)
 	rpcrdma_unit(ganesha-liveness ganesha_liveness.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/serve/liveness.c
-		LIBS Threads::Threads)
+		LIBS rpcrdma_ntirpc_streams Threads::Threads)
 	rpcrdma_unit(ganesha-listeners ganesha_listeners.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/serve/listeners.c
 		LIBS rpcrdma_ntirpc rpcrdma_base)

@@ -34,10 +34,12 @@ void gr_stats_dbus_stop(void)
 	note("dbus");
 }
 
-void gr_liveness_set(struct gr_liveness *l, struct rt_instance *i)
+void gr_liveness_set(struct gr_liveness *l, struct rt_instance *i,
+		     struct gr_watchdog *w)
 {
 	(void)l;
 	(void)i;
+	(void)w;
 }
 
 void gr_admin_stop(struct gr_admin *a)

@@ -161,6 +161,7 @@ static void cancel_timer(struct gr_workers *w)
 			atomic_store(&watchdog->state, GR_ARMED);
 		else
 			set_timer(watchdog, 0);
+		atomic_fetch_add(&watchdog->progress, 1);
 	}
 	pthread_mutex_unlock(&watchdog->lock);
 }
@@ -407,6 +408,7 @@ static void *watch(void *arg)
 		await_tick(w);
 		gr_workers_tick(w);
 		check_leaders(w);
+		atomic_fetch_add(&w->watchdog.progress, 1);
 	}
 	return NULL;
 }
@@ -418,6 +420,7 @@ void gr_watchdog_init(struct gr_workers *w)
 	pthread_mutex_init(&watchdog->lock, NULL);
 	atomic_init(&watchdog->state, GR_TICKING);
 	watchdog->set_at = 0;
+	atomic_init(&watchdog->progress, 0);
 	atomic_init(&watchdog->stop, false);
 	for (unsigned int i = 0; i < GR_KINDS; i++) {
 		atomic_init(&watchdog->long_at[i], 0);

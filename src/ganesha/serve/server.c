@@ -113,7 +113,7 @@ static void drain_all(void *arg)
 	unsigned int left;
 
 	gr_control_every(&s->control, 0, NULL, NULL);
-	gr_liveness_set(&s->liveness, NULL);
+	gr_liveness_set(&s->liveness, NULL, NULL);
 	gr_stats_dbus_stop();
 	gr_admin_stop(&s->admin);
 	stats_socket_stop(s->stats);

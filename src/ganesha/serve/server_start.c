@@ -164,7 +164,7 @@ int gr_server_begin(struct gr_server *s, char *fault)
 			       flow_of, workers_poll(s));
 	if (err)
 		return err;
-	gr_liveness_set(&s->liveness, s->inst);
+	gr_liveness_set(&s->liveness, s->inst, &s->workers.watchdog);
 	start_stats(s);
 	for (unsigned int i = 0; i < s->source.nlisteners; i++)
 		gsh_log(s->gsh, GSH_EVENT,

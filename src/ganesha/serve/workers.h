@@ -70,6 +70,8 @@ struct gr_watchdog {
 	_Atomic enum gr_watchdog_state state;
 	int timer;
 	uint64_t set_at; /* when the timer was last set, ns */
+	/* Changes each time that it has looked, or need not look any more, for gr_liveness. */
+	atomic_uint progress;
 	/* For each kind of Call: when one last took long, and until when a leader passes the
 	 * lead on before it runs one, ns. */
 	_Atomic uint64_t long_at[GR_KINDS], slow_until[GR_KINDS];
