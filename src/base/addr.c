@@ -103,6 +103,14 @@ bool base_addr_same(const struct sockaddr_storage *a,
 	       a6->sin6_scope_id == b6->sin6_scope_id;
 }
 
+bool base_addr_equal(const struct sockaddr_storage *a,
+		     const struct sockaddr_storage *b)
+{
+	if (!a->ss_family)
+		return !b->ss_family;
+	return base_addr_same(a, b) && base_addr_port(a) == base_addr_port(b);
+}
+
 bool base_addr_is_any(const struct sockaddr_storage *ss)
 {
 	const struct sockaddr_in *in = (const struct sockaddr_in *)ss;

@@ -40,6 +40,10 @@ uint64_t base_addr_sum(uint64_t key, const struct in6_addr *host);
 bool base_addr_same(const struct sockaddr_storage *a,
 		    const struct sockaddr_storage *b);
 
+/* Compare addresses with their ports. Two of family 0, which are none, are equal. */
+bool base_addr_equal(const struct sockaddr_storage *a,
+		     const struct sockaddr_storage *b);
+
 /* Returns true for 0.0.0.0 and ::. */
 bool base_addr_is_any(const struct sockaddr_storage *ss);
 

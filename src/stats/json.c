@@ -245,13 +245,17 @@ static void put_listeners(FILE *f, const struct stats_source *src,
 {
 	const char *comma = "";
 
+	if (src->lock)
+		pthread_mutex_lock(src->lock);
 	for (unsigned int i = 0; i < src->nlisteners; i++) {
-		if (only_down && !atomic_load(&src->down[i]))
+		if (only_down && !src->down[i])
 			continue;
 		fputs(comma, f);
 		put_string(f, src->listener[i]);
 		comma = ", ";
 	}
+	if (src->lock)
+		pthread_mutex_unlock(src->lock);
 }
 
 /* How many connections were refused, and for which reasons. */

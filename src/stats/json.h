@@ -5,7 +5,7 @@
 #ifndef RPCRDMA_STATS_JSON_H
 #define RPCRDMA_STATS_JSON_H
 
-#include <stdatomic.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -21,10 +21,11 @@ struct stats_source {
 	const char *program_version;
 	const char *provider;
 	uint64_t started; /* base_now_ns() */
+	/* Protects the listeners, if they may change while others read; or NULL. A leaf. */
+	pthread_mutex_t *lock;
 	unsigned int nlisteners;
 	char listener[STATS_MAX_LISTENERS][64]; /* "192.0.2.1:20049" */
-	/* Of these: unreachable now. Changes while others read. */
-	atomic_bool down[STATS_MAX_LISTENERS];
+	bool down[STATS_MAX_LISTENERS]; /* unreachable now */
 	/* Set @text to the settings in use that are not those of the file, or to "". NULL: the
 	 * program has no such. Context: any thread. */
 	void (*not_of_file)(void *ctx, char *text, size_t room);

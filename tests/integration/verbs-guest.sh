@@ -131,6 +131,7 @@ all() {
 		watched_server
 		lossy
 		reach
+		reloads
 	fi
 	events
 }
@@ -745,6 +746,59 @@ reach_begins() {
 	start_ganesha "$WORK/server" "$WORK/data" 'Provider = verbs;' \
 		'Bind_Addr = 10.9.2.1;' || return
 	logs_line "RDMA cannot be reached on 10.9.2.1:$RDMA_PORT: $1" && stop_ganesha
+}
+
+# Addresses and ports that come and go, while a client at another address is answered,
+# and one at an address that goes.
+listens() { # LISTENERS [DOWN]: as Python has them
+	await 60 read_stats "listeners == $1" "listeners_down == ${2:-[]}"
+}
+reads_again() { # SED
+	sed -e "$1" "$WORK/before.conf" >"$WORK/server/ganesha.conf" && kill -HUP "$GANESHA_PID"
+}
+reloads() {
+	local at host kept=()
+	rm -rf "$WORK/server"
+	if ! start_ganesha "$WORK/server" "$WORK/data" 'Provider = verbs;' \
+		'Bind_Addr = 10.9.0.1, 10.9.1.1;'; then
+		not_ok "verbs-$kind-reload" "$(tail -n 3 "$GANESHA_LOG" | tr '\n' ' ')"
+		return
+	fi
+	cp "$WORK/server/ganesha.conf" "$WORK/before.conf"
+	for host in 10.9.0.1 10.9.1.1; do
+		start_bg timeout 300 "${ping[@]}" --json --server "$host:$RDMA_PORT" --count 0 \
+			--interval 10 >"$WORK/kept-$host"
+		kept+=("$BG_PID")
+	done
+	check "verbs-$kind-reload-kept" await 60 read_stats \
+		'len([c for c in connections if c["state"] == "open"]) == 2'
+	at=":$RDMA_PORT'"
+	reads_again 's/Bind_Addr = 10.*/Bind_Addr = 10.9.1.1, 10.9.2.1, 10.9.2.7;/'
+	check "verbs-$kind-reload-listens" listens "['10.9.1.1$at, '10.9.2.1$at, '10.9.2.7$at]" \
+		"['10.9.2.7$at]"
+	check "verbs-$kind-reload-new" answers_at 10.9.2.1
+	check "verbs-$kind-reload-gone" reaches_nobody 10.9.0.1 ''
+	check "verbs-$kind-reload-missing" logs_line \
+		"cannot listen on 10.9.2.7:$RDMA_PORT: no RDMA device has this address"
+	ip address add 10.9.2.7/24 dev o0
+	check "verbs-$kind-reload-comes" listens "['10.9.1.1$at, '10.9.2.1$at, '10.9.2.7$at]"
+	check "verbs-$kind-reload-came" answers_at 10.9.2.7
+	reads_again "s/Port = $RDMA_PORT;/Port = $((RDMA_PORT + 1));/"
+	at=":$((RDMA_PORT + 1))'"
+	check "verbs-$kind-reload-port" listens "['10.9.0.1$at, '10.9.1.1$at]"
+	RDMA_PORT=$((RDMA_PORT + 1)) check "verbs-$kind-reload-moved" answers_at 10.9.0.1
+	for host in "${kept[@]}"; do
+		kill -TERM "$host"
+		wait "$host"
+	done
+	for host in 10.9.0.1 10.9.1.1; do
+		check "verbs-$kind-reload-$host" python3 -c 'import json, sys
+doc = json.load(open(sys.argv[1]))
+print(doc)
+assert doc["answered"] > 100 and doc["connected"] and not doc["failed"]' "$WORK/kept-$host"
+	done
+	ip address delete 10.9.2.7/24 dev o0
+	check "verbs-$kind-reload-stop" stop_ganesha
 }
 
 if [ ${#only[@]} -gt 0 ]; then

@@ -2,7 +2,7 @@
 /*
  * The control thread: its jobs run by one thread of its own, one at a time, without the
  * signals of the process; who asks waits for the end of the job. Stopped, it has
- * no thread, and can be started again.
+ * no thread, and can be started again. What it does every now and then it also does when asked to.
  */
 #include <dirent.h>
 #include <pthread.h>
@@ -172,11 +172,55 @@ static void every(void)
 	gr_control_stop(&k);
 }
 
+static void look_when_asked(void *arg)
+{
+	struct looks *l = arg;
+
+	gr_control_every(l->k, 0, look_again, l);
+}
+
+static void await_looks(struct looks *l, unsigned int n)
+{
+	for (int i = 0; i < 10000 && atomic_load(&l->n) < n; i++)
+		usleep(1000);
+	CU_ASSERT_EQUAL(atomic_load(&l->n), n);
+}
+
+/* Once for each time it is asked, or for several, and never by itself. */
+static void asked(void)
+{
+	struct gr_control k = { 0 };
+	struct looks l = { .k = &k, .most = 4 };
+	struct seen s = { 0 };
+
+	CU_ASSERT_EQUAL_FATAL(gr_control_start(&k), 0);
+	/* There is nothing to do yet; it is not forgotten. */
+	gr_control_ask(&k);
+	gr_control_do(&k, look, &s);
+	CU_ASSERT_EQUAL(atomic_load(&l.n), 0);
+	gr_control_do(&k, look_when_asked, &l);
+	await_looks(&l, 1);
+	CU_ASSERT_FALSE(pthread_equal(l.thread, pthread_self()));
+	usleep(50000);
+	CU_ASSERT_EQUAL(atomic_load(&l.n), 1);
+	gr_control_ask(&k);
+	await_looks(&l, 2);
+	/* Before the next time by itself. */
+	gr_control_do(&k, look_late, &l);
+	gr_control_ask(&k);
+	await_looks(&l, 3);
+	/* The fourth one is the last. */
+	gr_control_ask(&k);
+	await_looks(&l, 4);
+	gr_control_ask(&k);
+	gr_control_do(&k, look, &s);
+	CU_ASSERT_EQUAL(atomic_load(&l.n), 4);
+	gr_control_stop(&k);
+}
+
 static const struct unit_test tests[] = {
-	{ "jobs", jobs },
-	{ "at once", at_once },
-	{ "every", every },
-	{ NULL, NULL },
+	{ "jobs", jobs },   { "at once", at_once }, { "every", every },
+	{ "asked", asked }, { NULL, NULL },
 };
 
 UNIT_MAIN("ganesha-control", tests)

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A device that goes away and comes back: what the log and the line of state say of each
- * listener, and that each change is told once.
+ * listener, and that each change is told once. And other addresses than before: which listeners
+ * are closed.
  */
+#include <arpa/inet.h>
+#include <errno.h>
 #include <stdarg.h>
 #include <string.h>
 
+#include "base/addr.h"
 #include "ganesha/serve/listeners.h"
 #include "unit.h"
 
@@ -20,6 +24,14 @@ static bool up[STATS_MAX_LISTENERS];
 bool rt_listener_up(struct rt_listener *l)
 {
 	return up[(char *)l - listeners];
+}
+
+static char closed[STATS_MAX_LISTENERS * 3];
+
+void rt_listener_close(struct rt_listener *l)
+{
+	snprintf(closed + strlen(closed), 4, "%d ",
+		 (int)((char *)l - listeners));
 }
 
 static char logged[8192];
@@ -41,26 +53,52 @@ static void keep(int component, const char *file, int line,
 
 static const struct gsh gsh = { .log = keep };
 static struct stats_source src;
-static struct rt_listener *l[STATS_MAX_LISTENERS];
+static struct gr_listeners table;
+
+/* Add the address @host, of either family, to @to. */
+static void add(struct gr_addrs *to, const char *host, uint16_t port)
+{
+	struct sockaddr_storage *ss = &to->addr[to->n++];
+
+	memset(ss, 0, sizeof(*ss));
+	ss->ss_family = strchr(host, ':') ? AF_INET6 : AF_INET;
+	CU_ASSERT_EQUAL(
+		inet_pton(
+			ss->ss_family, host,
+			ss->ss_family == AF_INET ?
+				(void *)&((struct sockaddr_in *)ss)->sin_addr :
+				(void *)&((struct sockaddr_in6 *)ss)->sin6_addr),
+		1);
+	base_addr_set_port(ss, port);
+}
 
 static void serve(const char *first, const char *second)
 {
+	struct gr_addrs want = { 0 };
+
+	memset(&table, 0, sizeof(table));
 	memset(&src, 0, sizeof(src));
 	src.provider = "verbs";
-	strcpy(src.listener[src.nlisteners++], first);
+	pthread_mutex_init(&table.lock, NULL);
+	src.lock = &table.lock;
+	add(&want, first, 20049);
 	if (second)
-		strcpy(src.listener[src.nlisteners++], second);
-	for (unsigned int i = 0; i < STATS_MAX_LISTENERS; i++) {
-		l[i] = (struct rt_listener *)(void *)(listeners + i);
+		add(&want, second, 20049);
+	*logged = '\0';
+	CU_ASSERT_FALSE(gr_listeners_want(&gsh, &table, &want));
+	CU_ASSERT_STRING_EQUAL(logged, "");
+	for (unsigned int i = 0; i < STATS_MAX_LISTENERS; i++)
 		up[i] = true;
-	}
+	for (unsigned int i = 0; i < table.n; i++)
+		table.of[i].l = (struct rt_listener *)(void *)(listeners + i);
+	gr_listeners_publish(&table, &src);
 }
 
 static bool look(void)
 {
 	*logged = '\0';
 	nlogged = 0;
-	return gr_listeners_check(&gsh, &src, l);
+	return gr_listeners_check(&gsh, &table, &src);
 }
 
 static const char *text(void)
@@ -74,7 +112,7 @@ static const char *text(void)
 
 static void any(void)
 {
-	serve("0.0.0.0:20049", NULL);
+	serve("0.0.0.0", NULL);
 	CU_ASSERT_FALSE(look());
 	CU_ASSERT_STRING_EQUAL(logged, "");
 	CU_ASSERT_STRING_EQUAL(
@@ -103,7 +141,7 @@ static void any(void)
 
 static void both_families(void)
 {
-	serve("0.0.0.0:20049", "[::]:20049");
+	serve("0.0.0.0", "::");
 	up[0] = up[1] = false;
 	CU_ASSERT_TRUE(look());
 	CU_ASSERT_EQUAL(nlogged, 2);
@@ -115,7 +153,7 @@ static void both_families(void)
 
 static void addresses(void)
 {
-	serve("192.0.2.1:20049", "[2001:db8::1]:20049");
+	serve("192.0.2.1", "2001:db8::1");
 	CU_ASSERT_STRING_EQUAL(
 		text(),
 		"RDMA is served on 192.0.2.1:20049, [2001:db8::1]:20049, provider verbs");
@@ -144,21 +182,79 @@ static void addresses(void)
 		"provider verbs: " PORT_HERE "these addresses");
 }
 
+#define GONE "rpcrdma: no longer serving RPC-over-RDMA on "
+
+/* Listeners for the same address and port stay, in the order of the file; all others are closed. */
+static void others(void)
+{
+	struct gr_addrs want = { 0 };
+	const struct rt_listener *kept;
+
+	serve("192.0.2.1", "2001:db8::1");
+	kept = table.of[1].l;
+	*closed = *logged = '\0';
+	add(&want, "2001:db8::1", 20049);
+	add(&want, "2001:db8::1", 20050);
+	CU_ASSERT_TRUE(gr_listeners_want(&gsh, &table, &want));
+	CU_ASSERT_STRING_EQUAL(closed, "0 ");
+	CU_ASSERT_STRING_EQUAL(logged, GONE "192.0.2.1:20049; connections made "
+					    "there go on\n");
+	CU_ASSERT_EQUAL(table.n, 2);
+	CU_ASSERT_PTR_EQUAL(table.of[0].l, kept);
+	CU_ASSERT_PTR_NULL(table.of[1].l);
+	/* What could not be opened is not closed, but gone; nor is it kept. */
+	table.of[1].err = -EADDRNOTAVAIL;
+	*closed = *logged = '\0';
+	CU_ASSERT_TRUE(gr_listeners_want(&gsh, &table, &want));
+	CU_ASSERT_EQUAL(table.of[1].err, 0);
+	want.n = 1;
+	CU_ASSERT_TRUE(gr_listeners_want(&gsh, &table, &want));
+	CU_ASSERT_EQUAL(table.n, 1);
+	CU_ASSERT_FALSE(gr_listeners_want(&gsh, &table, &want));
+	CU_ASSERT_PTR_EQUAL(table.of[0].l, kept);
+	CU_ASSERT_STRING_EQUAL(closed, "");
+	CU_ASSERT_STRING_EQUAL(logged, "");
+}
+
+/* An address that could not be opened, with and without devices. */
+static void not_open(void)
+{
+	serve("192.0.2.1", "192.0.2.2");
+	table.of[1].l = NULL;
+	gr_listeners_publish(&table, &src);
+	CU_ASSERT_STRING_EQUAL(
+		text(),
+		"RDMA is served on 192.0.2.1:20049, provider verbs; cannot be "
+		"reached on 192.0.2.2:20049: " PORT_HERE "this address");
+	src.provider = "iwarp";
+	CU_ASSERT_STRING_EQUAL(
+		text(),
+		"RDMA is served on 192.0.2.1:20049, provider iwarp; cannot be "
+		"reached on 192.0.2.2:20049: the log says why");
+	/* Only an open one is looked at. */
+	CU_ASSERT_FALSE(look());
+}
+
 /* However much there is to say, there is an end. */
 static void room(void)
 {
 	char small[24];
+	struct gr_addrs want = { 0 };
 
-	serve("192.0.2.1:20049", NULL);
+	serve("192.0.2.1", NULL);
 	memset(small, 'x', sizeof(small));
 	gr_listeners_text(&src, small, 20);
 	CU_ASSERT_STRING_EQUAL(small, "RDMA is served on 1");
 	CU_ASSERT_EQUAL(small[20], 'x');
 	for (unsigned int i = 0; i < STATS_MAX_LISTENERS; i++) {
-		memset(src.listener[i], 'a', 63);
+		add(&want, "2001:db8:1111:2222:3333:4444:5555:6666",
+		    (uint16_t)(20000 + i));
 		up[i] = false;
 	}
-	src.nlisteners = STATS_MAX_LISTENERS;
+	CU_ASSERT_TRUE(gr_listeners_want(&gsh, &table, &want));
+	for (unsigned int i = 0; i < STATS_MAX_LISTENERS; i++)
+		table.of[i].l = (struct rt_listener *)(void *)(listeners + i);
+	gr_listeners_publish(&table, &src);
 	CU_ASSERT_TRUE(look());
 	CU_ASSERT_EQUAL(strlen(text()), 639);
 }
@@ -167,6 +263,8 @@ static const struct unit_test tests[] = {
 	{ "any", any },
 	{ "both families", both_families },
 	{ "addresses", addresses },
+	{ "others", others },
+	{ "not open", not_open },
 	{ "room", room },
 	{ NULL, NULL },
 };

@@ -217,6 +217,7 @@ static void fill(struct gr_rpcbind *rb)
 	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&rb->at6;
 
 	memset(rb, 0, sizeof(*rb));
+	pthread_mutex_init(&rb->lock, NULL);
 	rb->gsh = &gsh;
 	rb->path = fake.path;
 	in->sin_family = AF_INET;
@@ -291,10 +292,62 @@ static void not_wanted(void)
 	rb.gsh = NULL;
 	gr_rpcbind_set(&rb, 100003, 4);
 	gr_rpcbind_withdraw(&rb);
-	memset(&rb, 0, sizeof(rb));
-	gr_rpcbind_withdraw(&rb);
+	gr_rpcbind_move(&rb, &rb.at6, &rb.at);
 	close_fake();
 	CU_ASSERT_EQUAL(fake.connections, 0);
+}
+
+/* All versions are registered at the new addresses; nothing is asked if they are the same, if nothing
+ * is registered, or after the end. */
+static void moves(void)
+{
+	static const enum answer yes[] = { YES, YES };
+	struct sockaddr_storage at, at6, none = { 0 };
+	struct gr_rpcbind rb;
+
+	open_fake(yes);
+	fill(&rb);
+	at = rb.at;
+	at6 = rb.at6;
+	gr_rpcbind_move(&rb, &at, &none);
+	gr_rpcbind_set(&rb, 100003, 3);
+	gr_rpcbind_set(&rb, 100003, 4);
+	gr_rpcbind_move(&rb, &at, &none);
+	CU_ASSERT_EQUAL(fake.calls, 6);
+	((struct sockaddr_in *)&at)->sin_port = htons(20050);
+	gr_rpcbind_move(&rb, &at, &at6);
+	gr_rpcbind_move(&rb, &at, &at6);
+	CU_ASSERT_EQUAL(fake.calls, 14);
+	gr_rpcbind_withdraw(&rb);
+	gr_rpcbind_move(&rb, &none, &at6);
+	gr_rpcbind_set(&rb, 100003, 3);
+	close_fake();
+	CU_ASSERT_EQUAL(fake.calls, 18);
+	was(4, SET, 3, "rdma", "192.0.2.1.78.81");
+	was(5, SET, 4, "rdma", "192.0.2.1.78.81");
+	for (unsigned int v = 3; v <= 4; v++) {
+		was(4 * v - 6, UNSET, v, "rdma", "");
+		was(4 * v - 5, UNSET, v, "rdma6", "");
+		was(4 * v - 4, SET, v, "rdma", "192.0.2.1.78.82");
+		was(4 * v - 3, SET, v, "rdma6", "2001:db8::1.78.81");
+	}
+	CU_ASSERT_EQUAL(lines, 0);
+}
+
+static void moves_not(void)
+{
+	static const enum answer yes[] = { YES, YES };
+	struct sockaddr_storage none = { 0 };
+	struct gr_rpcbind rb;
+
+	open_fake(yes);
+	fill(&rb);
+	gr_rpcbind_set(&rb, 100003, 3);
+	close_fake();
+	CU_ASSERT_EQUAL(lines, 0);
+	gr_rpcbind_move(&rb, &rb.at, &none);
+	CU_ASSERT_EQUAL(lines, 1);
+	CU_ASSERT_PTR_NOT_NULL(strstr(said, "not registered with rpcbind"));
 }
 
 static void refuses(void)
@@ -369,6 +422,8 @@ static const struct unit_test tests[] = {
 	{ "asks", asks },
 	{ "one_family", one_family },
 	{ "not_wanted", not_wanted },
+	{ "moves", moves },
+	{ "moves_not", moves_not },
 	{ "refuses", refuses },
 	{ "nonsense", nonsense },
 	{ "absent", absent },

@@ -30,8 +30,9 @@ struct gr_setting {
 	size_t width; /* of the value, in bytes */
 	/* A second value that is read from the setting before it. Not printed. */
 	bool hidden;
-	/* It can change while the server runs, see serve/admin.h. */
-	bool changeable;
+	/* It can change while the server runs, see serve/admin.h; by_file: only when the file is
+	 * read again, because the outcome comes later. */
+	bool changeable, by_file;
 
 	/* For a size, a type that Ganesha's parser lacks. step is 0 for others. */
 	uint64_t min, max, def;

@@ -90,12 +90,14 @@ static void check_addresses(struct check *c, struct gr_server *s)
 	struct gr_addrs at;
 
 	gr_listen_addresses(c->cfg, c->tcp, &at);
+	(void)gr_listeners_want(c->gsh, &s->listeners, &at);
 	for (unsigned int i = 0; i < at.n; i++) {
 		char fault[GR_FAULT_ROOM] = "";
 		bool nfs = !device &&
 			   gr_listen_is_nfs_port(c->tcp, &at.addr[i]);
 		int err = nfs ? -EADDRINUSE :
-				gr_server_listen(s, &at.addr[i], fault);
+				gr_server_listen(s, c->cfg, &s->listeners.of[i],
+						 fault);
 
 		if (nfs)
 			gr_listen_fault(s->provider, c->cfg, c->tcp,
@@ -108,7 +110,7 @@ static void check_addresses(struct check *c, struct gr_server *s)
 	}
 	/* The server would wait for a device. Log that. */
 	if (device)
-		(void)gr_listeners_check(c->gsh, &s->source, s->listener);
+		(void)gr_listeners_check(c->gsh, &s->listeners, &s->source);
 }
 
 /* Print what is known of the devices that have the addresses. */

@@ -257,6 +257,7 @@ GR_EXPORT struct gsh_config *config_ParseFile(char *path,
 			log_unreachable();
 		}
 		gr_manager_tell(&hook.manager, more, NULL);
+		gr_server_reload(&hook.server);
 		break;
 	case GR_RELOAD_REFUSED:
 		/* Ganesha drops @tree, and goes on with what it has. */

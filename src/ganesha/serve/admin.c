@@ -33,7 +33,7 @@ static void append_changeable(char *text, size_t room)
 	const char *comma = "";
 
 	for (const struct gr_setting *s = gr_settings; s->item.name; s++) {
-		if (!s->changeable || s->hidden)
+		if (!s->changeable || s->by_file || s->hidden)
 			continue;
 		base_append(text, room, "%s%s", comma, s->item.name);
 		comma = ", ";
@@ -305,11 +305,13 @@ bool gr_admin_set(struct gr_admin *a, const char *name, const char *value,
 	struct gr_config now;
 	bool done;
 
-	if (!s || !s->changeable) {
+	if (!s || !s->changeable || s->by_file) {
 		(void)refuse(
 			text, "%s; these can be changed: ",
-			s ? "this setting is read at the start only: change ganesha.conf, and restart the server" :
-			    "there is no such setting");
+			!s ? "there is no such setting" :
+			s->by_file ?
+			     "this setting is read from the file only: change ganesha.conf, and reload" :
+			     "this setting is read at the start only: change ganesha.conf, and restart the server");
 		append_changeable(text, GR_ADMIN_ROOM);
 		return false;
 	}

@@ -2,8 +2,8 @@
 /*
  * admin - what the administrator changes while the server runs
  *
- * rpcrdma-ctl asks for it through the methods of stats_dbus.h. The same settings change when
- * ganesha.conf is read again. setting.c marks them as changeable.
+ * rpcrdma-ctl asks for it through the methods of stats_dbus.h. The same settings, and those
+ * that are by_file, change when ganesha.conf is read again. setting.c marks them as changeable.
  *
  * Each function that takes @text sets it to the answer, or to what is wrong and what to do. It
  * is ASCII. They return false in the latter case, and have had no effect then.
@@ -54,7 +54,7 @@ bool gr_admin_undrain(struct gr_admin *a, char text[GR_ADMIN_ROOM]);
 bool gr_admin_set(struct gr_admin *a, const char *name, const char *value,
 		  char text[GR_ADMIN_ROOM]);
 /* Take the changeable settings of @file, which has been read and checked. Set @text to the names
- * of those that are others now, or to "". */
+ * of those that are others now, or to "". gr_server_reload() then opens and closes listeners. */
 void gr_admin_reload(struct gr_admin *a, const struct gr_config *file,
 		     char text[GR_ADMIN_ROOM]);
 /* Set @used to the settings in use, which are @cfg if @a was not started. */

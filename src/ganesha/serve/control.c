@@ -10,16 +10,22 @@
 /* Caller holds the lock, which is released meanwhile. */
 static void wait_for_job(struct gr_control *k)
 {
+	bool due = k->tick && k->due;
 	struct timespec at;
 
-	if (!k->tick) {
+	if (!due && (!k->tick || !k->every_ms)) {
 		pthread_cond_wait(&k->cond, &k->lock);
 		return;
 	}
-	base_deadline(&at, k->every_ms);
-	if (pthread_cond_timedwait(&k->cond, &k->lock, &at) != ETIMEDOUT ||
-	    k->job || k->stop)
+	if (!due) {
+		base_deadline(&at, k->every_ms);
+		due = pthread_cond_timedwait(&k->cond, &k->lock, &at) ==
+			      ETIMEDOUT &&
+		      !k->job && !k->stop;
+	}
+	if (!due)
 		return;
+	k->due = false;
 	pthread_mutex_unlock(&k->lock);
 	k->tick(k->tick_arg);
 	pthread_mutex_lock(&k->lock);
@@ -60,7 +66,7 @@ int gr_control_start(struct gr_control *k)
 
 	k->job = NULL;
 	k->tick = NULL;
-	k->stop = false;
+	k->due = k->stop = false;
 	pthread_mutex_init(&k->lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -84,6 +90,14 @@ void gr_control_do(struct gr_control *k, void (*job)(void *arg), void *arg)
 	pthread_cond_broadcast(&k->cond);
 	while (k->job)
 		pthread_cond_wait(&k->cond, &k->lock);
+	pthread_mutex_unlock(&k->lock);
+}
+
+void gr_control_ask(struct gr_control *k)
+{
+	pthread_mutex_lock(&k->lock);
+	k->due = true;
+	pthread_cond_broadcast(&k->cond);
 	pthread_mutex_unlock(&k->lock);
 }
 

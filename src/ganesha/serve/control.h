@@ -18,14 +18,16 @@
 struct gr_control {
 	bool running;
 	pthread_t thread;
-	pthread_mutex_t lock; /* protects the job and stop */
+	pthread_mutex_t lock; /* protects the job, due and stop */
 	pthread_cond_t cond;
 	void (*job)(void *arg); /* NULL: none */
 	void *arg;
-	/* Used by the control thread alone: what it calls every @every_ms; or NULL. */
+	/* Used by the control thread alone: what it calls every @every_ms (0: never by itself),
+	 * and when @due; or NULL. */
 	void (*tick)(void *arg);
 	void *tick_arg;
 	unsigned int every_ms;
+	bool due;
 	bool stop;
 };
 
@@ -33,9 +35,13 @@ struct gr_control {
 int gr_control_start(struct gr_control *k);
 /* Have the control thread call @job, and wait until it returns. */
 void gr_control_do(struct gr_control *k, void (*job)(void *arg), void *arg);
-/* Have it call @tick every @ms while it has no job; NULL stops that. Context: control thread. */
+/* Have it call @tick every @ms while it has no job; with 0 only when asked to. NULL stops that.
+ * Context: control thread. */
 void gr_control_every(struct gr_control *k, unsigned int ms,
 		      void (*tick)(void *arg), void *arg);
+/* Have it call @tick as soon as it has no job, and do not wait for that. Context: any thread, while
+ * the control thread runs. */
+void gr_control_ask(struct gr_control *k);
 /* Stop the thread. No effect if it does not run. */
 void gr_control_stop(struct gr_control *k);
 

@@ -172,13 +172,31 @@ static int set_one(struct gr_rpcbind *rb, int fd, uint32_t vers,
 	return rc ? rc : REFUSED;
 }
 
-void gr_rpcbind_set(struct gr_rpcbind *rb, uint32_t prog, uint32_t vers)
+/* Register version @vers at both addresses. Returns a negative errno after a failure. */
+static int set_both(struct gr_rpcbind *rb, int fd, uint32_t vers)
+{
+	int rc = set_one(rb, fd, vers, &rb->at, netid4);
+
+	return rc < 0 ? rc : set_one(rb, fd, vers, &rb->at6, netid6);
+}
+
+static void log_not_registered(const struct gr_rpcbind *rb, int err)
+{
+	gsh_log(rb->gsh, GSH_EVENT,
+		"not registered with rpcbind (%s: %s): clients have "
+		"to be told the port; set Rpcbind = false in the RDMA block "
+		"if that is intended",
+		path_of(rb),
+		err == REFUSED ? "another server is registered" :
+				 strerror(-err));
+}
+
+/* Caller holds the lock. */
+static void register_version(struct gr_rpcbind *rb, uint32_t prog,
+			     uint32_t vers)
 {
 	int fd, rc;
 
-	if (!rb->gsh || rb->failed || vers >= 32 ||
-	    atomic_load(&rb->versions) & 1u << vers)
-		return;
 	rb->prog = prog;
 	fd = rpcbind_open(rb);
 	rc = fd < 0 ? fd : 0;
@@ -188,40 +206,73 @@ void gr_rpcbind_set(struct gr_rpcbind *rb, uint32_t prog, uint32_t vers)
 	rb->began = true;
 	if (rc >= 0) {
 		/* To be withdrawn even if only one of the netids can be set. */
-		atomic_fetch_or(&rb->versions, 1u << vers);
-		rc = set_one(rb, fd, vers, &rb->at, netid4);
+		rb->versions |= 1u << vers;
+		rc = set_both(rb, fd, vers);
 	}
-	if (rc >= 0)
-		rc = set_one(rb, fd, vers, &rb->at6, netid6);
 	if (rc < 0) {
 		rb->failed = true;
-		gsh_log(rb->gsh, GSH_EVENT,
-			"not registered with rpcbind (%s: %s): clients have "
-			"to be told the port; set Rpcbind = false in the RDMA block "
-			"if that is intended",
-			path_of(rb),
-			rc == REFUSED ? "another server is registered" :
-					strerror(-rc));
+		log_not_registered(rb, rc);
 	}
 	if (fd >= 0)
 		close(fd);
 }
 
+void gr_rpcbind_set(struct gr_rpcbind *rb, uint32_t prog, uint32_t vers)
+{
+	if (!rb->gsh || vers >= 32)
+		return;
+	pthread_mutex_lock(&rb->lock);
+	if (!rb->failed && !rb->ended && !(rb->versions & 1u << vers))
+		register_version(rb, prog, vers);
+	pthread_mutex_unlock(&rb->lock);
+}
+
+/* Ask rpcbind to forget all versions, and with @again to take them at the present addresses. Caller
+ * holds the lock. Returns a negative errno after a failure. */
+static int unset_all(struct gr_rpcbind *rb, bool again)
+{
+	int fd = rpcbind_open(rb), rc = fd < 0 ? fd : 0;
+
+	for (uint32_t v = 0; rc >= 0 && v < 32; v++) {
+		if (!(rb->versions & 1u << v))
+			continue;
+		rc = unset_both(fd, rb->prog, v);
+		if (rc >= 0 && again)
+			rc = set_both(rb, fd, v);
+	}
+	if (fd >= 0)
+		close(fd);
+	return rc;
+}
+
+void gr_rpcbind_move(struct gr_rpcbind *rb, const struct sockaddr_storage *at,
+		     const struct sockaddr_storage *at6)
+{
+	int rc = 0;
+
+	pthread_mutex_lock(&rb->lock);
+	if (!base_addr_equal(&rb->at, at) || !base_addr_equal(&rb->at6, at6)) {
+		rb->at = *at;
+		rb->at6 = *at6;
+		if (rb->gsh && rb->versions)
+			rc = unset_all(rb, true);
+		if (rc < 0)
+			log_not_registered(rb, rc);
+	}
+	pthread_mutex_unlock(&rb->lock);
+}
+
 void gr_rpcbind_withdraw(struct gr_rpcbind *rb)
 {
-	unsigned int versions = atomic_exchange(&rb->versions, 0);
-	int fd, rc;
+	int rc = 0;
 
-	if (!versions)
-		return;
-	fd = rpcbind_open(rb);
-	rc = fd < 0 ? fd : 0;
-	for (uint32_t v = 0; rc >= 0 && v < 32; v++)
-		if (versions & 1u << v)
-			rc = unset_both(fd, rb->prog, v);
+	pthread_mutex_lock(&rb->lock);
+	rb->ended = true;
+	if (rb->versions)
+		rc = unset_all(rb, false);
+	rb->versions = 0;
 	if (rc < 0)
 		gsh_log(rb->gsh, GSH_WARN, "not removed from rpcbind (%s: %s)",
 			path_of(rb), strerror(-rc));
-	if (fd >= 0)
-		close(fd);
+	pthread_mutex_unlock(&rb->lock);
 }

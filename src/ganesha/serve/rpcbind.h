@@ -10,22 +10,25 @@
 #ifndef RPCRDMA_GANESHA_RPCBIND_H
 #define RPCRDMA_GANESHA_RPCBIND_H
 
-#include <stdatomic.h>
+#include <pthread.h>
+#include <stdbool.h>
 #include <sys/socket.h>
 
 #include "ganesha/bind/gsh.h"
 
 #define GR_RPCBIND_SOCKET "/run/rpcbind.sock"
 
-/* Zeroed: nothing is registered, and nothing will be. */
 struct gr_rpcbind {
+	/* NULL: nothing is registered, and nothing will be. */
 	const struct gsh *gsh;
 	const char *path; /* its socket; NULL: GR_RPCBIND_SOCKET */
+	/* Protects what follows. Held while rpcbind is asked. */
+	pthread_mutex_t lock;
 	/* The first address of each family that is served; family 0: none. */
 	struct sockaddr_storage at, at6;
 	uint32_t prog;
-	atomic_uint versions; /* bit n: version n is registered */
-	bool began, failed;
+	unsigned int versions; /* bit n: version n is registered */
+	bool began, failed, ended;
 };
 
 /*
@@ -35,8 +38,12 @@ struct gr_rpcbind {
  * thread, during its start.
  */
 void gr_rpcbind_set(struct gr_rpcbind *rb, uint32_t prog, uint32_t vers);
-/* Withdraw all registrations. No effect when repeated. Waits a few seconds at most. Context: any
- * thread. */
+/* Have @at and @at6 registered from now on, instead of the addresses before. A failure is logged.
+ * Waits a few seconds at most. Context: any thread. */
+void gr_rpcbind_move(struct gr_rpcbind *rb, const struct sockaddr_storage *at,
+		     const struct sockaddr_storage *at6);
+/* Withdraw all registrations, for good. No effect when repeated. Waits a few seconds at most.
+ * Context: any thread. */
 void gr_rpcbind_withdraw(struct gr_rpcbind *rb);
 
 #endif /* RPCRDMA_GANESHA_RPCBIND_H */

@@ -81,7 +81,10 @@ bool gr_server_start(struct gr_server *s, SVCXPRT *parent)
 		s->tcp.ss_family = AF_UNSPEC;
 	keep_to_bind_addr(s);
 	memset(&s->source, 0, sizeof(s->source));
-	memset(&s->rpcbind, 0, sizeof(s->rpcbind));
+	s->listeners =
+		(struct gr_listeners){ .lock = PTHREAD_MUTEX_INITIALIZER };
+	s->source.lock = &s->listeners.lock;
+	s->rpcbind = (struct gr_rpcbind){ .lock = PTHREAD_MUTEX_INITIALIZER };
 	memset(&s->ports, 0, sizeof(s->ports));
 	gr_hosts_init(&s->hosts, gr_server_resume);
 	/* Without a secret, the checksum of a Call can be predicted, which does little harm. */
@@ -99,6 +102,19 @@ bool gr_server_start(struct gr_server *s, SVCXPRT *parent)
 	gr_server_free(s);
 	gr_server_fault(s, st.fault);
 	return false;
+}
+
+void gr_server_reload(struct gr_server *s)
+{
+	if (!s->admin.gsh)
+		return;
+	pthread_mutex_lock(&s->admin.lock);
+	/* Otherwise the control thread ends, or has ended. */
+	if (s->admin.inst) {
+		atomic_store(&s->reloaded, true);
+		gr_control_ask(&s->control);
+	}
+	pthread_mutex_unlock(&s->admin.lock);
 }
 
 /* ---- Ending ----------------------------------------------------------- */

@@ -17,6 +17,7 @@
 #include "ganesha/serve/admin.h"
 #include "ganesha/serve/control.h"
 #include "ganesha/serve/host.h"
+#include "ganesha/serve/listeners.h"
 #include "ganesha/serve/liveness.h"
 #include "ganesha/serve/port_watch.h"
 #include "ganesha/serve/resource.h"
@@ -50,11 +51,12 @@ struct gr_server {
 	struct stats_socket *stats;
 	struct stats_source source;
 	struct gr_admin admin;
-	struct rt_listener *listener[STATS_MAX_LISTENERS]; /* as in source */
+	struct gr_listeners listeners;
+	atomic_bool reloaded; /* the settings may have other addresses */
 	struct gr_port_watch ports; /* control thread */
 	bool lacks_device; /* Provider = auto found none */
 	atomic_bool device_came; /* there is one now */
-	/* Called when source.down, device_came or admin.draining has changed. Context: any
+	/* Called when the listeners, device_came or admin.draining have changed. Context: any
 	 * thread. */
 	void (*state_changed)(void);
 	struct gr_rpcbind rpcbind;
@@ -69,6 +71,9 @@ struct gr_server {
  * reason, with nothing left behind; with cfg.required it ends the process instead.
  */
 bool gr_server_start(struct gr_server *s, SVCXPRT *parent);
+/* Have the control thread open and close listeners as the settings in use say. It does not wait for
+ * that. No effect if RDMA is not served. Context: any thread. */
+void gr_server_reload(struct gr_server *s);
 /*
  * End in two steps around ntirpc's own shutdown: drain the connections while workers can still
  * answer Calls in progress, and free everything after the workers have ended. If a worker does not
@@ -91,12 +96,13 @@ void gr_server_resume(struct gr_hosts *hosts, struct svc_req *req);
 
 /*
  * server_listen.c: create s->inst with the provider that s->cfg chooses for the addresses that go with
- * s->tcp, and listen on one of these. Both return 0, or a negative errno with a @fault as below.
- * Nothing is accepted before a poller runs. Context: control thread.
+ * s->tcp, and open a listener on one of these. @cfg has the settings in use. Both return 0, or a
+ * negative errno with a @fault as below. Nothing is accepted before a poller runs. Context: control
+ * thread.
  */
 int gr_server_create(struct gr_server *s, char *fault);
-int gr_server_listen(struct gr_server *s, const struct sockaddr_storage *at,
-		     char *fault);
+int gr_server_listen(struct gr_server *s, const struct gr_config *cfg,
+		     struct gr_listener *l, char *fault);
 
 /*
  * server_start.c: start everything from the keys to the statistics. Returns 0 or a negative errno; then

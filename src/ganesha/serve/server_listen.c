@@ -82,27 +82,16 @@ int gr_server_create(struct gr_server *s, char *fault)
 	return err;
 }
 
-int gr_server_listen(struct gr_server *s, const struct sockaddr_storage *at,
-		     char *fault)
+int gr_server_listen(struct gr_server *s, const struct gr_config *cfg,
+		     struct gr_listener *l, char *fault)
 {
-	struct sockaddr_storage got, *first;
-	struct rt_listener *l;
-	int err = gr_listen_check_family(&s->tcp, at);
-
-	if (!err)
-		err = rt_listen(s->inst, (const struct sockaddr *)at,
-				base_addr_len(at), &gr_server_ops, s, &l);
-	if (err) {
-		gr_listen_fault(s->provider, &s->cfg, &s->tcp, at, err, fault);
-		return err;
-	}
-	rt_listener_addr(l, &got);
-	base_addr_name((struct sockaddr *)&got,
-		       s->source.listener[s->source.nlisteners++],
-		       sizeof(s->source.listener[0]));
-	s->listener[s->source.nlisteners - 1] = l;
-	first = got.ss_family == AF_INET6 ? &s->rpcbind.at6 : &s->rpcbind.at;
-	if (!first->ss_family)
-		*first = got;
-	return 0;
+	l->err = gr_listen_check_family(&s->tcp, &l->at);
+	if (!l->err)
+		l->err = rt_listen(s->inst, (const struct sockaddr *)&l->at,
+				   base_addr_len(&l->at), &gr_server_ops, s,
+				   &l->l);
+	if (l->err)
+		gr_listen_fault(s->provider, cfg, &s->tcp, &l->at, l->err,
+				fault);
+	return l->err;
 }

@@ -19,25 +19,68 @@
 #include "ntirpc/quirks/lend.h"
 #include "rpcrdma/nfs.h"
 
-static int listen_all(struct gr_server *s, char *fault)
-{
-	struct gr_addrs at;
+/* ---- Listeners ------------------------------------------------------------ */
 
-	_Static_assert(GR_MAX_ADDRS <= STATS_MAX_LISTENERS, "room for all");
-	gr_listen_addresses(&s->cfg, &s->tcp, &at);
-	if (at.n < s->cfg.bind.n)
+/* Close the listeners that the settings @cfg do not name. Returns true if there were any. */
+static bool close_others(struct gr_server *s, const struct gr_config *cfg)
+{
+	struct gr_addrs want;
+
+	gr_listen_addresses(cfg, &s->tcp, &want);
+	if (want.n < cfg->bind.n)
 		gsh_log(s->gsh, GSH_EVENT,
 			"Bind_Addr: [::] is left out: NFS over TCP uses IPv4 only");
-	for (unsigned int i = 0; i < at.n; i++) {
-		int err = gr_server_listen(s, &at.addr[i], fault);
+	return gr_listeners_want(s->gsh, &s->listeners, &want);
+}
 
-		if (gr_listen_may_fail(&s->cfg, i, err))
-			err = 0;
-		if (err)
+/* Open the listeners that are not open. With @fault, stop at the first failure, and return it. Without
+ * it, log each failure that is not the last one again, and go on. Set *@changed if anything is new. */
+static int open_all(struct gr_server *s, const struct gr_config *cfg,
+		    char *fault, bool *changed)
+{
+	struct gr_listeners *t = &s->listeners;
+	char text[GR_FAULT_ROOM];
+
+	for (unsigned int i = 0; i < t->n; i++) {
+		struct gr_listener *l = &t->of[i];
+		int before = l->err, err;
+
+		if (l->l)
+			continue;
+		err = gr_server_listen(s, cfg, l, fault ? fault : text);
+		if (gr_listen_may_fail(cfg, i, err)) {
+			/* It is the last one. */
+			t->n = i;
+			break;
+		}
+		if (err && fault)
 			return err;
+		if (err && err != before)
+			gsh_log(s->gsh, GSH_WARN,
+				"%s. The server goes on without it, and tries again every %d s",
+				text, GR_LISTENERS_MS / 1000);
+		*changed |= err != before || !err;
 	}
+	gr_listeners_publish(t, &s->source);
 	return 0;
 }
+
+/* Have rpcbind name the first address of each family. */
+static void register_first(struct gr_server *s)
+{
+	struct sockaddr_storage at = { 0 }, at6 = { 0 }, *first;
+
+	for (unsigned int i = 0; i < s->listeners.n; i++) {
+		const struct gr_listener *l = &s->listeners.of[i];
+
+		first = l->at.ss_family == AF_INET6 ? &at6 : &at;
+		if (l->l && !first->ss_family)
+			*first = l->at;
+	}
+	gr_rpcbind_move(&s->rpcbind, &at, &at6);
+}
+
+/* ---- Statistics ------------------------------------------------------------ */
 
 static void start_stats(struct gr_server *s)
 {
@@ -75,6 +118,22 @@ static const char *const auth_text[] = {
 	[RT_AUTH_REQUIRED] = ", host authentication required",
 };
 
+/* Log each listener once. */
+static void log_serving(struct gr_server *s, const struct gr_config *cfg)
+{
+	for (unsigned int i = 0; i < s->listeners.n; i++) {
+		struct gr_listener *l = &s->listeners.of[i];
+
+		if (!l->l || l->logged)
+			continue;
+		l->logged = true;
+		gsh_log(s->gsh, GSH_EVENT,
+			"serving RPC-over-RDMA %s on %s, provider %s%s",
+			versions_text(cfg->rt.versions), s->source.listener[i],
+			s->provider, auth_text[cfg->auth]);
+	}
+}
+
 /* Returns true if workers may poll: the device does not check their credentials. */
 static bool workers_poll(const struct gr_server *s)
 {
@@ -111,32 +170,72 @@ static struct gr_flow *flow_of(struct svc_req *req, size_t *cost)
 	return &gr_xprt_of(req->rq_xprt)->host->flow;
 }
 
-/* Context: control thread, until it drains. */
-static void check_devices(void *arg)
-{
-	struct gr_server *s = arg;
+/* ---- While it runs --------------------------------------------------------- */
 
-	gr_port_watch_look(&s->ports, s->gsh, s->inst, base_now_ms());
-	if (gr_listeners_check(s->gsh, &s->source, s->listener))
-		s->state_changed();
+static bool uses_devices(const struct gr_server *s)
+{
+	return !strcmp(s->provider, "verbs");
 }
 
-/* Check whether Provider = auto would now use a device. Context: control thread. */
-static void look_for_device(void *arg)
+/* Check whether Provider = auto would now use a device. Returns true if that is new. */
+static bool look_for_device(struct gr_server *s, const struct gr_config *cfg)
 {
-	struct gr_server *s = arg;
-	bool there = gr_auto_has_devices(&s->cfg, &s->tcp);
+	bool there = gr_auto_has_devices(cfg, &s->tcp);
 
 	if (atomic_exchange(&s->device_came, there) == there)
-		return;
+		return false;
 	if (there)
 		gsh_log(s->gsh, GSH_WARN,
 			"Provider = auto: there is an RDMA device now, but this server uses iwarp: restart it to use the device, or set Provider = iwarp");
-	s->state_changed();
+	return true;
+}
+
+static bool is_open(const struct gr_listeners *t)
+{
+	for (unsigned int i = 0; i < t->n; i++)
+		if (!t->of[i].l)
+			return false;
+	return true;
+}
+
+/* Returns the time until attend() shall run again; 0: only after a reload. */
+static unsigned int next_look(const struct gr_server *s)
+{
+	if (uses_devices(s) || !is_open(&s->listeners))
+		return GR_LISTENERS_MS;
+	return s->lacks_device ? GR_DEVICE_MS : 0;
+}
+
+/* Bring the listeners in line with the settings in use and with the devices. Context: control thread,
+ * until it drains. */
+static void attend(void *arg)
+{
+	struct gr_server *s = arg;
+	struct gr_config cfg;
+	bool changed = false;
+
+	gr_admin_config(&s->admin, &s->cfg, &cfg);
+	if (atomic_exchange(&s->reloaded, false))
+		changed = close_others(s, &cfg);
+	(void)open_all(s, &cfg, NULL, &changed);
+	log_serving(s, &cfg);
+	register_first(s);
+	if (uses_devices(s)) {
+		gr_port_watch_look(&s->ports, s->gsh, s->inst, base_now_ms());
+		changed |=
+			gr_listeners_check(s->gsh, &s->listeners, &s->source);
+	} else if (s->lacks_device) {
+		changed |= look_for_device(s, &cfg);
+	}
+	if (changed)
+		s->state_changed();
+	gr_control_every(&s->control, next_look(s), attend, s);
 }
 
 int gr_server_begin(struct gr_server *s, char *fault)
 {
+	struct gr_config cfg;
+	bool changed = false;
 	int err;
 
 	/* FSAL_VFS changes the user of Ganesha's workers, but not of this thread. */
@@ -156,9 +255,13 @@ int gr_server_begin(struct gr_server *s, char *fault)
 	err = bc_server_create(s->inst, NULL, &s->back);
 	if (err)
 		return err;
-	err = listen_all(s, fault);
+	/* The file may be read again meanwhile. */
+	gr_admin_config(&s->admin, &s->cfg, &cfg);
+	(void)close_others(s, &cfg);
+	err = open_all(s, &cfg, fault, &changed);
 	if (err)
 		return err;
+	register_first(s);
 	nrt_lend_start();
 	err = gr_workers_start(&s->workers, s->inst, s->free_cb, kind_of,
 			       flow_of, workers_poll(s));
@@ -166,18 +269,9 @@ int gr_server_begin(struct gr_server *s, char *fault)
 		return err;
 	gr_liveness_set(&s->liveness, s->inst, &s->workers.watchdog);
 	start_stats(s);
-	for (unsigned int i = 0; i < s->source.nlisteners; i++)
-		gsh_log(s->gsh, GSH_EVENT,
-			"serving RPC-over-RDMA %s on %s, provider %s%s",
-			versions_text(rt_instance_config(s->inst)->versions),
-			s->source.listener[i], s->provider,
-			auth_text[s->cfg.auth]);
-	if (!strcmp(s->provider, "verbs")) {
-		(void)gr_listeners_check(s->gsh, &s->source, s->listener);
-		gr_control_every(&s->control, GR_LISTENERS_MS, check_devices,
-				 s);
-	} else if (s->lacks_device) {
-		gr_control_every(&s->control, GR_DEVICE_MS, look_for_device, s);
-	}
+	log_serving(s, &cfg);
+	if (uses_devices(s))
+		(void)gr_listeners_check(s->gsh, &s->listeners, &s->source);
+	gr_control_every(&s->control, next_look(s), attend, s);
 	return 0;
 }
