@@ -287,11 +287,18 @@ static void append_excess(struct gr_admin *a, const struct gr_setting *s,
 			text, GR_ADMIN_ROOM,
 			"; a host that has more keeps its connections, and gets no new ones until it has fewer");
 		break;
-	case offsetof(struct gr_config, rt.allow):
-	case offsetof(struct gr_config, rt.versions):
-		base_append(text, GR_ADMIN_ROOM, "; for new connections");
+	case offsetof(struct gr_config, rt.max_host_memory):
+		base_append(
+			text, GR_ADMIN_ROOM,
+			"; a host that uses more gets no more until it uses less");
 		break;
 	}
+}
+
+static bool is_for_new(const struct gr_setting *s)
+{
+	return s->item.off == offsetof(struct gr_config, rt.allow) ||
+	       s->item.off == offsetof(struct gr_config, rt.versions);
 }
 
 bool gr_admin_set(struct gr_admin *a, const char *name, const char *value,
@@ -335,6 +342,9 @@ bool gr_admin_set(struct gr_admin *a, const char *name, const char *value,
 		snprintf(text, GR_ADMIN_ROOM, "%s = %s (was %s)", s->item.name,
 			 is, was);
 		append_excess(a, s, text);
+		if (is_for_new(s))
+			base_append(text, GR_ADMIN_ROOM,
+				    "; for new connections");
 	}
 	pthread_mutex_unlock(&a->lock);
 	if (done)
@@ -347,6 +357,7 @@ void gr_admin_reload(struct gr_admin *a, const struct gr_config *file,
 		     char text[GR_ADMIN_ROOM])
 {
 	const char *comma = "";
+	uint64_t changed = 0; /* bit n: setting n of gr_settings */
 
 	*text = '\0';
 	if (!a->gsh)
@@ -356,11 +367,17 @@ void gr_admin_reload(struct gr_admin *a, const struct gr_config *file,
 	     s++) {
 		if (!s->changeable || s->hidden || !differs(s, a->cfg, file))
 			continue;
+		changed |= 1ull << (s - gr_settings);
 		base_append(text, GR_ADMIN_ROOM, "%s%s", comma, s->item.name);
 		comma = ", ";
 	}
-	if (*text && !apply(a, file))
+	if (changed && !apply(a, file)) {
 		*text = '\0';
+		changed = 0;
+	}
+	for (const struct gr_setting *s = gr_settings; s->item.name; s++)
+		if (changed >> (s - gr_settings) & 1)
+			append_excess(a, s, text);
 	for (const struct gr_setting *s = gr_settings; s->item.name; s++)
 		if (s->changeable)
 			copy_setting(&a->file, file, s);

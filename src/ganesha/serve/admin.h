@@ -53,8 +53,9 @@ bool gr_admin_undrain(struct gr_admin *a, char text[GR_ADMIN_ROOM]);
  * need no quotes. */
 bool gr_admin_set(struct gr_admin *a, const char *name, const char *value,
 		  char text[GR_ADMIN_ROOM]);
-/* Take the changeable settings of @file, which has been read and checked. Set @text to the names
- * of those that are others now, or to "". gr_server_reload() then opens and closes listeners. */
+/* Take the changeable settings of @file, which has been read and checked. Set @text to the names of
+ * those that are others now, and what new limits mean, or to "". gr_server_reload() then opens and
+ * closes listeners. */
 void gr_admin_reload(struct gr_admin *a, const struct gr_config *file,
 		     char text[GR_ADMIN_ROOM]);
 /* Set @used to the settings in use, which are @cfg if @a was not started. */
