@@ -233,6 +233,29 @@ typedef void (*fab_port_fn)(const struct fab_port *port, void *arg);
  * thread but those that move data. */
 void fab_for_each_port(struct fab_domain *dom, fab_port_fn fn, void *arg);
 
+/* X(name, help) for each kind of object of which a device has a certain number. */
+#define FAB_DEVICE_OBJECTS(X)                  \
+	X(queue_pairs, "of connections")       \
+	X(completion_queues, "of connections") \
+	X(memory_regions, "registered with it")
+
+enum fab_device_object {
+#define FAB_DEVICE_OBJECT(name, help) FAB_DEVICE_##name,
+	FAB_DEVICE_OBJECTS(FAB_DEVICE_OBJECT)
+#undef FAB_DEVICE_OBJECT
+		FAB_NDEVICE_OBJECTS
+};
+
+struct fab_device {
+	char name[64];
+	unsigned int used[FAB_NDEVICE_OBJECTS]; /* by the domain */
+	unsigned int most[FAB_NDEVICE_OBJECTS]; /* that the device has, for all */
+};
+typedef void (*fab_device_fn)(const struct fab_device *device, void *arg);
+/* Call @fn for each device that the domain has used; of providers without
+ * devices there are none. Context: any thread. */
+void fab_for_each_device(struct fab_domain *dom, fab_device_fn fn, void *arg);
+
 /* What to print of devices. */
 struct fab_report {
 	bool brief; /* lines that begin with "# ", and nothing of the host */
@@ -585,6 +608,8 @@ struct fab_ops {
 	bool (*owns)(const struct sockaddr *, const char *); /* NULL: any */
 	void (*for_each_port)(struct fab_domain *, fab_port_fn,
 			      void *); /* NULL: there are none */
+	void (*for_each_device)(struct fab_domain *, fab_device_fn,
+				void *); /* NULL: there are none */
 	int (*report)(FILE *, const struct fab_report *); /* NULL: no devices */
 	int (*poller_create)(struct fab_domain *, struct fab_poller **);
 	void (*poller_destroy)(struct fab_poller *);

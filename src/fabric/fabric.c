@@ -108,6 +108,12 @@ void fab_for_each_port(struct fab_domain *dom, fab_port_fn fn, void *arg)
 		dom->ops->for_each_port(dom, fn, arg);
 }
 
+void fab_for_each_device(struct fab_domain *dom, fab_device_fn fn, void *arg)
+{
+	if (dom->ops->for_each_device)
+		dom->ops->for_each_device(dom, fn, arg);
+}
+
 int fab_report(const struct fab_ops *ops, FILE *out,
 	       const struct fab_report *how)
 {

@@ -723,6 +723,19 @@ static void refused(int error, const char *why)
 	no_pairs = false;
 }
 
+static void same_device(const struct fab_device *d, void *arg)
+{
+	const struct vb_device *dev = arg;
+
+	if (strcmp(d->name, dev->name) != 0)
+		return;
+	CU_ASSERT_EQUAL(d->used[FAB_DEVICE_queue_pairs],
+			atomic_load(&dev->used[VB_QP]));
+	CU_ASSERT_EQUAL(d->most[FAB_DEVICE_completion_queues],
+			dev->most[VB_CQ]);
+	CU_ASSERT_TRUE(d->used[FAB_DEVICE_memory_regions] > 0);
+}
+
 /* Drivers say ENOMEM whatever there is too little of. */
 static void test_shortage(void)
 {
@@ -735,6 +748,7 @@ static void test_shortage(void)
 	n = 3 - devices();
 	CU_ASSERT_EQUAL(atomic_load(&dev->used[VB_QP]), n);
 	CU_ASSERT_EQUAL(atomic_load(&dev->used[VB_CQ]), n);
+	fab_for_each_device(w.dom, same_device, dev);
 	snprintf(why, sizeof(why),
 		 "creates no queue pair: Cannot allocate memory (%u of ", n);
 	refused(-ENOMEM, why);

@@ -48,6 +48,8 @@ bool vb_shortage_is_of(const struct vb_device *dev, enum vb_object what);
 /* Say why there is no further object; @err is what the driver says. */
 void vb_shortage_text(const struct vb_device *dev, enum vb_object what, int err,
 		      char *text, size_t room);
+/* fab_ops.for_each_device */
+void vb_for_each_device(struct fab_domain *d, fab_device_fn fn, void *arg);
 /* Domain lock held: register all memory of the domain with @dev, or deregister
  * it. Returns 0 or -errno. */
 int vb_memory_add(struct vb_device *dev);

@@ -135,6 +135,7 @@ const struct fab_ops fab_verbs_ops = {
 	.srq_stats = vb_srq_stats,
 	.owns = vb_owns,
 	.for_each_port = vb_for_each_port,
+	.for_each_device = vb_for_each_device,
 	.report = vb_report,
 	.poller_create = vb_poller_create,
 	.poller_destroy = vb_poller_destroy,

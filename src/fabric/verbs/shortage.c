@@ -38,6 +38,30 @@ void vb_shortage_text(const struct vb_device *dev, enum vb_object what, int err,
 			 dev->name, names[what], strerror(err), used, most);
 }
 
+void vb_for_each_device(struct fab_domain *fd, fab_device_fn fn, void *arg)
+{
+	struct vb_domain *d = vb_domain(fd);
+
+	_Static_assert((int)VB_OBJECTS == FAB_NDEVICE_OBJECTS &&
+			       (int)VB_MR == FAB_DEVICE_memory_regions,
+		       "both have the same order");
+	for (unsigned int i = 0; i < VB_MAX_DEVICES; i++) {
+		const struct vb_device *dev = atomic_load(&d->dev[i]);
+		struct fab_device out = { 0 };
+
+		if (!dev)
+			break;
+		if (atomic_load(&dev->gone))
+			continue;
+		memcpy(out.name, dev->name, sizeof(out.name));
+		for (unsigned int k = 0; k < VB_OBJECTS; k++) {
+			out.used[k] = atomic_load(&dev->used[k]);
+			out.most[k] = dev->most[k];
+		}
+		fn(&out, arg);
+	}
+}
+
 bool vb_shortage_is_of(const struct vb_device *dev, enum vb_object what)
 {
 	return dev->most[what] &&
