@@ -5,16 +5,16 @@
 #ifndef RPCRDMA_TRANSPORT_STATS_H
 #define RPCRDMA_TRANSPORT_STATS_H
 
+#include <netinet/in.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
 
 #include "rpcrdma/auth.h"
 #include "rpcrdma/opclass.h"
 #include "rpcrdma/stage.h"
-
-struct rt_conn;
-struct rt_instance;
+#include "rpcrdma/transport.h"
 
 /* X(name, help) for each counter, so that printers need no second list. */
 #define RT_STATS(X)                                                    \
@@ -107,6 +107,7 @@ struct rt_conn_info {
 	unsigned int extensions; /* RT_EXT_* that both ends have */
 	struct sockaddr_storage local, peer;
 	char peer_name[64]; /* "192.0.2.1:1234", "[2001:db8::1]:1234" */
+	uint64_t age_ms; /* since it was accepted, or began to connect */
 	bool crc; /* the fabric has a checksum, such as iWARP's */
 	struct rt_properties ours, theirs;
 	uint32_t sent, received; /* message counts, 4.2.1 */
@@ -118,6 +119,8 @@ struct rt_conn_info {
 	 * the peer may send them again on another connection. */
 	unsigned int calls_unanswered;
 	char auth_peer[RT_AUTH_TEXT]; /* by host authentication; or "" */
+	/* rt_conn_set_client() */
+	char client[RT_CLIENT_TEXT], session[RT_SESSION_TEXT];
 	struct rt_stats stats;
 	struct rt_stages stages;
 	struct rt_classes classes;
@@ -154,7 +157,10 @@ struct rt_totals {
 	/* Connections that ended before RDMA began: the peer was no RDMA client, or too
 	 * slow, or there were too many at once. */
 	uint64_t failed_starts;
-	unsigned int connections_limit; /* max_connections */
+	/* Limits in use, see config.h. */
+	unsigned int connections_limit, host_connections_limit;
+	size_t host_memory_limit;
+	size_t reply_octets; /* of Replies that have not been sent */
 };
 /* Context: any thread. */
 void rt_totals(struct rt_instance *inst, struct rt_totals *out);
@@ -164,5 +170,41 @@ void rt_for_each_conn(struct rt_instance *inst,
 		      void *arg);
 /* Set @info. Its fields may have been read at different times. Context: any thread. */
 void rt_conn_info(struct rt_conn *c, struct rt_conn_info *info);
+
+/* ---- By client host, as a server's limits count it ---- */
+
+/* What the connections of a host have done, also those that have ended. */
+struct rt_host_info {
+	struct in6_addr addr; /* base_addr_host() */
+	unsigned int connections; /* as max_host_connections counts them */
+	size_t memory; /* as max_host_memory counts it */
+	uint64_t calls, call_ns; /* that got a Reply, and how long they took */
+	struct rt_stats stats;
+};
+/* Call @fn for each host, while the instance's lock is held. The counts of a host begin at
+ * 0 again after it has had no connection. */
+void rt_for_each_host(struct rt_instance *inst,
+		      void (*fn)(const struct rt_host_info *host, void *arg),
+		      void *arg);
+
+/* What has happened to the connections of a host since it was last reported. */
+struct rt_account {
+	struct in6_addr addr; /* base_addr_host() */
+	unsigned int connections; /* now */
+	unsigned int opened, closed, refused;
+};
+/* Hosts without connections that wait to be reported. What happens to further ones is not
+ * reported. */
+#define RT_ACCOUNTS_MAX 4096
+/*
+ * Call @fn, while the instance's lock is held, for up to @max hosts to which something has
+ * happened, and with @all for the others that have connections, too. Those that are left
+ * come first the next time. Set *@left to their number. Nothing is kept before the first
+ * call. Returns how many hosts have connections. Context: any thread.
+ */
+unsigned int
+rt_accounts_take(struct rt_instance *inst, bool all, unsigned int max,
+		 void (*fn)(const struct rt_account *account, void *arg),
+		 void *arg, unsigned int *left);
 
 #endif /* RPCRDMA_TRANSPORT_STATS_H */

@@ -221,6 +221,8 @@ struct fab_pool *rt_instance_pool(struct rt_instance *inst);
 void rt_share_stats(struct rt_instance *inst, struct fab_srq_stats *out);
 /* fab_for_each_port() of the instance's domain. */
 void rt_for_each_port(struct rt_instance *inst, fab_port_fn fn, void *arg);
+/* fab_for_each_device() of it. */
+void rt_for_each_device(struct rt_instance *inst, fab_device_fn fn, void *arg);
 /* The settings at the start: rt_instance_configure() does not change them. */
 const struct rt_config *rt_instance_config(const struct rt_instance *inst);
 unsigned int rt_instance_pollers(const struct rt_instance *inst);
@@ -271,6 +273,14 @@ uint64_t rt_conn_id(const struct rt_conn *c);
 /* Returns the name for log lines, "192.0.2.1:1234#7", which exists as long as the
  * connection. Context: any thread. */
 const char *rt_conn_name(const struct rt_conn *c);
+/* Room for the name of a client, and for that of a session. */
+#define RT_CLIENT_TEXT 96
+#define RT_SESSION_TEXT 40
+/* Note for statistics which client of the upper layer the connection belongs to, and which
+ * session it uses: printable ASCII, which is copied and may be cut off. NULL: leave that one
+ * as it is. Context: any thread. */
+void rt_conn_set_client(struct rt_conn *c, const char *client,
+			const char *session);
 /* Log a line about the connection, unless its host has used up its budget of lines
  * (base/log.h). Context: any thread. */
 void rt_log(struct rt_conn *c, int level, const char *fmt, ...)

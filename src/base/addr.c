@@ -66,6 +66,16 @@ struct in6_addr base_addr_host(const struct sockaddr *addr)
 	return a;
 }
 
+void base_addr_host_text(const struct in6_addr *host, char *buf, size_t size)
+{
+	bool four = IN6_IS_ADDR_V4MAPPED(host);
+	char text[INET6_ADDRSTRLEN] = "?";
+
+	inet_ntop(four ? AF_INET : AF_INET6, &host->s6_addr[four ? 12 : 0],
+		  text, sizeof(text));
+	snprintf(buf, size, "%s%s", text, four ? "" : "/64");
+}
+
 uint64_t base_addr_key(void)
 {
 	uint64_t key;

@@ -30,6 +30,10 @@ void base_addr_name(const struct sockaddr *addr, char *buf, size_t size);
  * families. */
 struct in6_addr base_addr_host(const struct sockaddr *addr);
 
+/* Format such a host: "192.0.2.1", or "2001:db8::/64". */
+#define BASE_HOST_TEXT (INET6_ADDRSTRLEN + 4)
+void base_addr_host_text(const struct in6_addr *host, char *buf, size_t size);
+
 /* Returns a random key for base_addr_sum(). */
 uint64_t base_addr_key(void);
 /* Returns a hash of @host, never 0. Nobody can find another host with the same hash

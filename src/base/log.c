@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <arpa/inet.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -9,6 +8,7 @@
 #include <sys/param.h>
 #include <syslog.h>
 
+#include "base/addr.h"
 #include "base/clock.h"
 #include "base/log.h"
 
@@ -114,7 +114,7 @@ static struct host *host_of(struct base_log *l, const struct in6_addr *addr,
 static void write_count(struct base_log *l, const struct in6_addr *host,
 			unsigned int class, uint64_t n)
 {
-	char text[TEXT], name[INET6_ADDRSTRLEN] = "?";
+	char text[TEXT], name[BASE_HOST_TEXT];
 
 	if (!n)
 		return;
@@ -122,13 +122,10 @@ static void write_count(struct base_log *l, const struct in6_addr *host,
 		snprintf(text, sizeof(text), "all hosts");
 	else if (IN6_IS_ADDR_UNSPECIFIED(host))
 		snprintf(text, sizeof(text), "lines of no host");
-	else if (IN6_IS_ADDR_V4MAPPED(host))
-		snprintf(text, sizeof(text), "host %s",
-			 inet_ntop(AF_INET, &host->s6_addr[12], name,
-				   sizeof(name)));
-	else
-		snprintf(text, sizeof(text), "host %s/64",
-			 inet_ntop(AF_INET6, host, name, sizeof(name)));
+	else {
+		base_addr_host_text(host, name, sizeof(name));
+		snprintf(text, sizeof(text), "host %s", name);
+	}
 	snprintf(text + strlen(text), sizeof(text) - strlen(text),
 		 ": %" PRIu64 " more line%s left out", n, n == 1 ? "" : "s");
 	l->sink(l->ctx, classes[class], text);

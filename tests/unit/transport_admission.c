@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whose connections a server accepts: by iwarp, which asks first, and by the loop. */
+/*
+ * Whose connections a server accepts: by iwarp, which asks first, and by the loop. And what
+ * it keeps of each host.
+ */
 #include <errno.h>
 #include <netinet/in.h>
 #include <pthread.h>
@@ -9,6 +12,7 @@
 
 #include "base/prefix.h"
 #include "rt_pair.h"
+#include "transport/core/core.h"
 #include "unit.h"
 
 static struct rt_allow allow(const char *one, const char *two)
@@ -80,8 +84,22 @@ static void end_log(void *ctx, int level, const char *text)
 struct iwarp {
 	struct rt_instance *server, *client;
 	struct end s, c;
+	struct rt_conn *latest; /* of the client */
 	struct sockaddr_storage at;
 };
+
+/* What peers have instead of 127.0.0.1, if it is not 0. */
+static uint32_t seems;
+
+void __real_fab_conn_info(const struct fab_conn *c, struct fab_conn_info *info);
+void __wrap_fab_conn_info(const struct fab_conn *c, struct fab_conn_info *info);
+void __wrap_fab_conn_info(const struct fab_conn *c, struct fab_conn_info *info)
+{
+	__real_fab_conn_info(c, info);
+	if (seems)
+		((struct sockaddr_in *)&info->peer)->sin_addr.s_addr =
+			htonl(seems);
+}
 
 static void iwarp_start(struct iwarp *w, const struct rt_allow *a)
 {
@@ -114,16 +132,28 @@ static void iwarp_run(struct iwarp *w)
 static bool iwarp_connect(struct iwarp *w)
 {
 	unsigned int closed = w->c.closed, up = w->c.up;
-	struct rt_conn *c;
 
-	CU_ASSERT_EQUAL_FATAL(
-		rt_connect(w->client, 0, (struct sockaddr *)&w->at,
-			   sizeof(struct sockaddr_in), &end_ops, &w->c, &c),
-		0);
+	CU_ASSERT_EQUAL_FATAL(rt_connect(w->client, 0,
+					 (struct sockaddr *)&w->at,
+					 sizeof(struct sockaddr_in), &end_ops,
+					 &w->c, &w->latest),
+			      0);
 	for (unsigned int i = 0;
 	     i < 100000 && w->c.up == up && w->c.closed == closed; i++)
 		iwarp_run(w);
 	return w->c.up > up;
+}
+
+/* However many there are. */
+static void iwarp_finish(struct iwarp *w)
+{
+	rt_instance_shutdown(w->client, 0, true);
+	for (unsigned int i = 0; i < 100000 && w->s.closed < w->s.up; i++)
+		iwarp_run(w);
+	CU_ASSERT_EQUAL(rt_instance_shutdown(w->server, 1000, true), 0);
+	CU_ASSERT_EQUAL(rt_instance_shutdown(w->client, 1000, true), 0);
+	rt_instance_destroy(w->server);
+	rt_instance_destroy(w->client);
 }
 
 static void iwarp_end(struct iwarp *w)
@@ -350,6 +380,169 @@ static void drains_in_time(void)
 	rt_pair_close(&p);
 }
 
+/* ---- Accounts ------------------------------------------------------------------ */
+
+struct accounts {
+	unsigned int n;
+	struct rt_account of[8];
+};
+
+static void note_account(const struct rt_account *x, void *arg)
+{
+	struct accounts *a = arg;
+
+	a->of[a->n++] = *x;
+}
+
+/* Take up to @max; returns how many hosts there are, and checks how many are left. */
+static unsigned int take(struct iwarp *w, struct accounts *a, bool all,
+			 unsigned int max, unsigned int want_left)
+{
+	unsigned int left, hosts;
+
+	a->n = 0;
+	hosts = rt_accounts_take(w->server, all, max, note_account, a, &left);
+	CU_ASSERT_EQUAL(left, want_left);
+	return hosts;
+}
+
+/* That of 192.0.2.@last, which must be among them. */
+static void account_is(const struct accounts *a, uint8_t last,
+		       unsigned int connections, unsigned int opened,
+		       unsigned int closed, bool some_refused)
+{
+	for (unsigned int i = 0; i < a->n; i++) {
+		const struct rt_account *x = &a->of[i];
+
+		if (x->addr.s6_addr[15] != last)
+			continue;
+		CU_ASSERT_EQUAL(x->connections, connections);
+		CU_ASSERT_EQUAL(x->opened, opened);
+		CU_ASSERT_EQUAL(x->closed, closed);
+		CU_ASSERT_EQUAL(x->refused > 0, some_refused);
+		return;
+	}
+	CU_FAIL("no such host");
+}
+
+static void accounts(void)
+{
+	struct base_prefix third = prefix("192.0.2.3");
+	struct accounts a;
+	struct iwarp w;
+
+	iwarp_start(&w, NULL);
+	/* Before anybody asks nothing is kept. */
+	seems = 0xc0000201;
+	CU_ASSERT_TRUE_FATAL(iwarp_connect(&w));
+	CU_ASSERT_EQUAL(take(&w, &a, false, 8, 0), 1);
+	CU_ASSERT_EQUAL(a.n, 0);
+	CU_ASSERT_TRUE_FATAL(iwarp_connect(&w));
+	seems = 0xc0000202;
+	CU_ASSERT_TRUE_FATAL(iwarp_connect(&w));
+	CU_ASSERT_EQUAL(take(&w, &a, false, 8, 0), 2);
+	CU_ASSERT_EQUAL(a.n, 2);
+	account_is(&a, 1, 2, 1, 0, false);
+	account_is(&a, 2, 1, 1, 0, false);
+	take(&w, &a, false, 8, 0);
+	CU_ASSERT_EQUAL(a.n, 0);
+	/* One that has gone is reported; one that never came in, too. */
+	rt_conn_close(w.latest, false);
+	run_until_closed(&w, 1, 1);
+	CU_ASSERT_EQUAL(rt_instance_evict(w.server, &third, 0, 60000), 0);
+	seems = 0xc0000203;
+	CU_ASSERT_FALSE(iwarp_connect(&w));
+	CU_ASSERT_EQUAL(take(&w, &a, false, 1, 1), 1);
+	CU_ASSERT_EQUAL(a.n, 1);
+	{
+		struct accounts rest;
+
+		CU_ASSERT_EQUAL(take(&w, &rest, false, 8, 0), 1);
+		CU_ASSERT_EQUAL_FATAL(rest.n, 1);
+		a.of[a.n++] = rest.of[0];
+	}
+	account_is(&a, 2, 0, 0, 1, false);
+	account_is(&a, 3, 0, 0, 0, true);
+	/* All that are there; not those that are gone. */
+	take(&w, &a, true, 8, 0);
+	CU_ASSERT_EQUAL(a.n, 1);
+	account_is(&a, 1, 2, 0, 0, false);
+	/* One that waits to be reported when the server ends. */
+	CU_ASSERT_FALSE(iwarp_connect(&w));
+	seems = 0;
+	iwarp_finish(&w);
+}
+
+/* No more hosts without a connection are kept than there may be. */
+static void accounts_so_many(void)
+{
+	struct base_prefix all = prefix("192.0.0.0/16");
+	struct sockaddr_storage peer = { 0 };
+	struct sockaddr_in *in = (struct sockaddr_in *)&peer;
+	struct accounts a;
+	unsigned int left;
+	struct iwarp w;
+
+	iwarp_start(&w, NULL);
+	take(&w, &a, false, 0, 0);
+	CU_ASSERT_EQUAL(rt_instance_evict(w.server, &all, 0, 60000), 0);
+	in->sin_family = AF_INET;
+	for (uint32_t i = 0; i < RT_ACCOUNTS_MAX + 100; i++) {
+		in->sin_addr.s_addr =
+			htonl(0xc0000000 + i % (RT_ACCOUNTS_MAX + 50));
+		CU_ASSERT_FALSE(rt_admission_early(w.server, &peer));
+	}
+	a.n = 0;
+	rt_accounts_take(w.server, false, 8, note_account, &a, &left);
+	CU_ASSERT_EQUAL(a.n, 8);
+	CU_ASSERT_EQUAL(left, RT_ACCOUNTS_MAX - 8);
+	iwarp_finish(&w);
+}
+
+struct sums {
+	unsigned int n;
+	struct rt_host_info host;
+};
+
+static void note_host(const struct rt_host_info *h, void *arg)
+{
+	struct sums *s = arg;
+
+	s->n++;
+	s->host = *h;
+}
+
+/* The counts of a host stay when one of its connections ends, and go with the last. */
+static void sums(void)
+{
+	struct rt_totals t;
+	struct sums s = { 0 };
+	struct iwarp w;
+
+	iwarp_start(&w, NULL);
+	CU_ASSERT_TRUE_FATAL(iwarp_connect(&w));
+	CU_ASSERT_TRUE_FATAL(iwarp_connect(&w));
+	for (unsigned int i = 0; i < 2; i++) {
+		s.n = 0;
+		rt_for_each_host(w.server, note_host, &s);
+		rt_totals(w.server, &t);
+		CU_ASSERT_EQUAL(s.n, 1);
+		CU_ASSERT_EQUAL(s.host.connections, 2 - i);
+		CU_ASSERT_EQUAL(
+			memcmp(&s.host.stats, &t.stats, sizeof(t.stats)), 0);
+		if (!i) {
+			rt_conn_close(w.latest, false);
+			run_until_closed(&w, 1, 1);
+		}
+	}
+	rt_instance_drain(w.server, 1000);
+	run_until_closed(&w, 2, 2);
+	s.n = 0;
+	rt_for_each_host(w.server, note_host, &s);
+	CU_ASSERT_EQUAL(s.n, 0);
+	iwarp_finish(&w);
+}
+
 /* ---- Settings ------------------------------------------------------------------ */
 
 static void changes(void)
@@ -417,11 +610,17 @@ static void *run_server(void *server)
 	return NULL;
 }
 
+static void ignore_account(const struct rt_account *x, void *unused)
+{
+}
+
 static void *maintain(void *server)
 {
 	struct rt_config cfg = *rt_instance_config(server);
 	struct base_prefix here = prefix("127.0.0.1");
+	struct sums s = { 0 };
 	struct rt_totals t;
+	unsigned int left;
 
 	for (unsigned int i = 0; i < 100; i++) {
 		cfg.max_connections = i % 2 ? 1024 : 1;
@@ -431,6 +630,9 @@ static void *maintain(void *server)
 		CU_ASSERT_TRUE(rt_instance_evict(server, &here, 0, i % 2) >= 0);
 		rt_instance_drain(server, 1000);
 		rt_totals(server, &t);
+		rt_for_each_host(server, note_host, &s);
+		rt_accounts_take(server, i % 2, i % 3, ignore_account, NULL,
+				 &left);
 		rt_instance_drain(server, 0);
 		usleep(500);
 	}
@@ -476,11 +678,19 @@ static void all_at_once(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "not allowed", not_allowed },	      { "is allowed", is_allowed },
-	{ "asked late", asked_late },	      { "evicts", evicts },
-	{ "evicts so many", evicts_so_many }, { "drains", drains },
-	{ "drains in time", drains_in_time }, { "changes", changes },
-	{ "all at once", all_at_once },	      { NULL, NULL },
+	{ "not allowed", not_allowed },
+	{ "is allowed", is_allowed },
+	{ "asked late", asked_late },
+	{ "evicts", evicts },
+	{ "evicts so many", evicts_so_many },
+	{ "drains", drains },
+	{ "drains in time", drains_in_time },
+	{ "changes", changes },
+	{ "all at once", all_at_once },
+	{ "accounts", accounts },
+	{ "so many accounts", accounts_so_many },
+	{ "sums", sums },
+	{ NULL, NULL },
 };
 
 UNIT_MAIN("transport-admission", tests)

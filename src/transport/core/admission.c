@@ -72,7 +72,7 @@ bool rt_admission_early(void *ctx, const struct sockaddr_storage *peer)
 
 	if (why == RT_NREFUSALS)
 		return true;
-	rt_count_refused(inst, why);
+	rt_count_refused(inst, why, peer);
 	return false;
 }
 

@@ -80,6 +80,7 @@ int rt_conn_new(struct rt_instance *inst, unsigned int poller, bool server,
 	c->strand.poller = poller;
 	c->state = server ? RT_ACCEPTING : RT_CONNECTING;
 	c->last_active = rt_now_ms();
+	c->who.since = c->last_active;
 	atomic_init(&c->who.refs, 1);
 	atomic_init(&c->strand.pending, 1);
 	rt_strand_set_runner(c, pthread_self());

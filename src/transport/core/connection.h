@@ -29,6 +29,7 @@ struct rt_identity {
 	char name[96];
 	char peer_name[64]; /* under info_lock */
 	struct in6_addr log_host;
+	uint64_t since; /* ms */
 	atomic_long refs;
 };
 
@@ -255,6 +256,9 @@ struct rt_instance {
 	uint64_t hosts_key; /* random */
 	struct cds_list_head unauthenticated; /* account.c, oldest first */
 	unsigned int nunauthenticated;
+	bool keeps_accounts; /* rt_accounts_take() has been called */
+	unsigned int accounts_at; /* the bucket to begin with */
+	unsigned int nhosts_due; /* that have no connection, and wait for it */
 	unsigned int nconns;
 	struct cds_list_head listeners;
 	unsigned int next_poller;

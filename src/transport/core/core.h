@@ -151,10 +151,14 @@ void rt_conn_vfail(struct rt_conn *c, int error, const char *fmt, va_list ap);
 void rt_conn_notify_established(struct rt_conn *c);
 /* Update what rt_conn_info() returns. */
 void rt_conn_publish(struct rt_conn *c);
+/* Call @fn for each connection of @inst, whose lock is held. */
+void rt_each_conn(struct rt_instance *inst,
+		  void (*fn)(struct rt_conn *c, void *arg), void *arg);
 /* Add the connection's counters to the totals. inst->lock is held. */
 void rt_totals_add(struct rt_conn *c);
-/* Count a connection that was refused. Any thread. */
-void rt_count_refused(struct rt_instance *inst, enum rt_refusal why);
+/* Count a connection of @peer that was refused. Any thread. */
+void rt_count_refused(struct rt_instance *inst, enum rt_refusal why,
+		      const struct sockaddr_storage *peer);
 
 /* ---- strand.c ---- */
 

@@ -82,6 +82,7 @@ static void on_request(struct fab_listener *fl, struct fab_conn *f,
 	pthread_mutex_lock(&inst->lock);
 	full = inst->nconns >= RT_CURRENT(inst, max_connections);
 	pthread_mutex_unlock(&inst->lock);
+	fab_conn_info(f, &fi);
 	if (full) {
 		log_refused(
 			inst, f,
@@ -96,7 +97,6 @@ static void on_request(struct fab_listener *fl, struct fab_conn *f,
 		goto reject;
 	}
 	rt_alarm_init(c);
-	fab_conn_info(f, &fi);
 	rt_conn_set_name(c, (struct sockaddr *)&fi.peer);
 	pthread_mutex_lock(&c->info_lock);
 	c->info.local = fi.local;
@@ -135,7 +135,7 @@ static void on_request(struct fab_listener *fl, struct fab_conn *f,
 	if (!rc)
 		rc = fab_accept(f, &params);
 	if (rc) {
-		rt_count_refused(inst, RT_REFUSED_other);
+		rt_count_refused(inst, RT_REFUSED_other, &fi.peer);
 		if (!refuse)
 			rt_log(c, LOG_WARNING, "not accepted: %s",
 			       strerror(-rc));
@@ -154,7 +154,7 @@ static void on_request(struct fab_listener *fl, struct fab_conn *f,
 	rt_conn_put(c);
 	return;
 reject:
-	rt_count_refused(inst, why);
+	rt_count_refused(inst, why, &fi.peer);
 	fab_reject(f, NULL, 0);
 	fab_conn_destroy_deferred(f, NULL, NULL);
 }

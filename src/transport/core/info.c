@@ -7,6 +7,7 @@
  * those that are gone. A connection's info_lock is a leaf, and is taken within
  * inst->lock.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "transport/core/core.h"
@@ -58,6 +59,19 @@ void rt_conn_publish(struct rt_conn *c)
 			      memory_order_release);
 }
 
+void rt_conn_set_client(struct rt_conn *c, const char *client,
+			const char *session)
+{
+	struct rt_conn_info *i = &c->info;
+
+	pthread_mutex_lock(&c->info_lock);
+	if (client)
+		snprintf(i->client, sizeof(i->client), "%s", client);
+	if (session)
+		snprintf(i->session, sizeof(i->session), "%s", session);
+	pthread_mutex_unlock(&c->info_lock);
+}
+
 void rt_conn_info(struct rt_conn *c, struct rt_conn_info *info)
 {
 	pthread_mutex_lock(&c->info_lock);
@@ -66,6 +80,7 @@ void rt_conn_info(struct rt_conn *c, struct rt_conn_info *info)
 	pthread_mutex_unlock(&c->info_lock);
 	info->id = c->who.id;
 	info->server = c->server;
+	info->age_ms = rt_now_ms() - c->who.since;
 	info->poller = c->strand.poller;
 #define LOAD(name, help) \
 	info->stats.name = __atomic_load_n(&c->stats.name, __ATOMIC_RELAXED);
@@ -93,6 +108,14 @@ void rt_conn_notify_established(struct rt_conn *c)
 
 /* ---- All connections of an instance --------------------------------------- */
 
+void rt_each_conn(struct rt_instance *inst,
+		  void (*fn)(struct rt_conn *c, void *arg), void *arg)
+{
+	struct rt_conn *c;
+
+	cds_list_for_each_entry(c, &inst->conns, strand.inst_link) fn(c, arg);
+}
+
 static void sum_conn(struct rt_totals *sum, const struct rt_conn *c)
 {
 #define ADD(name, help) \
@@ -109,10 +132,12 @@ void rt_totals_add(struct rt_conn *c)
 	sum_conn(&c->inst->totals, c);
 }
 
-void rt_count_refused(struct rt_instance *inst, enum rt_refusal why)
+void rt_count_refused(struct rt_instance *inst, enum rt_refusal why,
+		      const struct sockaddr_storage *peer)
 {
 	pthread_mutex_lock(&inst->lock);
 	inst->totals.refused[why]++;
+	RT_EACH_PART(inst, refused, inst, peer);
 	pthread_mutex_unlock(&inst->lock);
 }
 
@@ -128,7 +153,10 @@ void rt_totals(struct rt_instance *inst, struct rt_totals *out)
 	rt_admission_info(inst, out);
 	pthread_mutex_unlock(&inst->lock);
 	out->failed_starts = atomic_load(&inst->dom->failed_starts);
-	out->connections_limit = inst->cfg.max_connections;
+	out->connections_limit = RT_CURRENT(inst, max_connections);
+	out->host_connections_limit = RT_CURRENT(inst, max_host_connections);
+	out->host_memory_limit = RT_CURRENT(inst, max_host_memory);
+	out->reply_octets = atomic_load(&inst->reply_octets);
 	out->stats.shortages += atomic_load(&inst->dom->shortages);
 }
 

@@ -152,6 +152,11 @@ void rt_for_each_port(struct rt_instance *inst, fab_port_fn fn, void *arg)
 	fab_for_each_port(inst->dom, fn, arg);
 }
 
+void rt_for_each_device(struct rt_instance *inst, fab_device_fn fn, void *arg)
+{
+	fab_for_each_device(inst->dom, fn, arg);
+}
+
 bool rt_instance_held(const struct rt_instance *inst)
 {
 	return atomic_load(&inst->refs) > 1;

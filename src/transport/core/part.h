@@ -61,6 +61,9 @@ struct rt_part {
 				  size_t len);
 	/* Post the Receives for the peer's first messages. Returns 0 or -errno. */
 	int (*open)(struct rt_conn *c);
+	/* A connection of @peer has been refused. inst->lock is held. */
+	void (*refused)(struct rt_instance *inst,
+			const struct sockaddr_storage *peer);
 	/* Server: the connection has been accepted, and nothing has been received. */
 	void (*accepted)(struct rt_conn *c);
 	/* The fabric is established. @priv is the peer's private data (client). */

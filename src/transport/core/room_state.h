@@ -60,6 +60,7 @@ struct rt_flow {
 	/* Under inst->lock: reasons why the connection counts as one of its host's. It
 	 * has not ended; the upper layer has not returned all its Calls. */
 	unsigned int host_holds;
+	bool opened; /* the host's account says so; under inst->lock */
 	atomic_size_t reply_octets; /* of Replies that have not been sent */
 	struct cds_list_head unauthenticated_link; /* under inst->lock */
 

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * account - limits on what hosts and connections may use of a server
+ * account - what hosts and connections use of a server, and its limits
  *
  * Hosts: one host must not be able to use up all connections and all memory, so it has a
  * share of each: max_host_connections; max_host_memory for chunks and reassembly; as much
  * for Replies; and as much, but no less than a quarter of max_memory, for Receives. An
  * IPv6 host is its /64, since it can choose any address within.
+ *
+ * The account of a host has what its connections have done, and how many were opened, closed
+ * and refused since it was last reported. It may wait for that without a connection.
  *
  * Unauthenticated connections: where a server takes part in host authentication, anybody
  * can begin an exchange of tokens and leave it unfinished until it times out. So that
@@ -22,7 +25,7 @@
  * may be a gateway or a NAT of many clients.
  *
  * Context: the runner, except for Replies, which any thread counts. Octets are atomic.
- * inst->lock guards the list of hosts, their counts of connections, and the list of
+ * inst->lock guards the list of hosts, their counts and accounts, and the list of
  * unauthenticated connections, in which a connection is from its acceptance until its
  * exchange has an outcome or it ends.
  */
@@ -39,7 +42,11 @@
 
 struct rt_host {
 	struct cds_list_head link; /* of its bucket in inst->hosts */
-	struct in6_addr addr;
+	/* Its connections; the sums of those that are gone. */
+	struct rt_host_info info;
+	struct rt_host_info sum; /* rt_for_each_host() */
+	struct rt_account account;
+	bool due; /* the account is to be reported */
 	unsigned int refs; /* connections, until they are freed */
 	unsigned int
 		conns; /* until they have ended and their Calls are returned */
@@ -55,42 +62,78 @@ void rt_hosts_init(struct rt_instance *inst)
 		CDS_INIT_LIST_HEAD(&inst->hosts[i]);
 }
 
-int rt_host_join(struct rt_conn *c, const struct sockaddr_storage *peer)
+void rt_hosts_destroy(struct rt_instance *inst)
 {
-	struct rt_instance *inst = c->inst;
+	struct rt_host *h, *tmp;
+
+	/* An instance that could not be created may have no list. */
+	for (unsigned int i = 0; i < RT_HOST_BUCKETS && inst->hosts[i].next;
+	     i++) {
+		cds_list_for_each_entry_safe(h, tmp, &inst->hosts[i], link)
+		{
+			free(h);
+		}
+	}
+}
+
+/* Forget a host without connections, unless its account is to be reported. Caller holds
+ * inst->lock. */
+static void host_idle(struct rt_instance *inst, struct rt_host *h)
+{
+	h->info = (struct rt_host_info){ .addr = h->info.addr };
+	if (h->due && inst->nhosts_due < RT_ACCOUNTS_MAX) {
+		inst->nhosts_due++;
+		return;
+	}
+	cds_list_del(&h->link);
+	free(h);
+}
+
+/* Returns the host of @peer, or NULL if there is none, and no memory or, without @add, no wish
+ * for one. Caller holds inst->lock. */
+static struct rt_host *host_of(struct rt_instance *inst,
+			       const struct sockaddr_storage *peer, bool add)
+{
 	struct in6_addr addr = base_addr_host((const struct sockaddr *)peer);
 	struct cds_list_head *bucket =
 		&inst->hosts[base_addr_sum(inst->hosts_key, &addr) %
 			     RT_HOST_BUCKETS];
-	struct rt_host *h, *found = NULL;
+	struct rt_host *h;
+
+	cds_list_for_each_entry(h, bucket, link)
+	{
+		if (!memcmp(&h->info.addr, &addr, sizeof(addr)))
+			return h;
+	}
+	h = add ? calloc(1, sizeof(*h)) : NULL;
+	if (!h)
+		return NULL;
+	h->info.addr = addr;
+	h->account.addr = addr;
+	cds_list_add(&h->link, bucket);
+	return h;
+}
+
+int rt_host_join(struct rt_conn *c, const struct sockaddr_storage *peer)
+{
+	struct rt_instance *inst = c->inst;
+	struct rt_host *h;
 	int rc = 0;
 
 	rt_assert_strand(c);
 	pthread_mutex_lock(&inst->lock);
-	cds_list_for_each_entry(h, bucket, link)
-	{
-		if (memcmp(&h->addr, &addr, sizeof(addr)))
-			continue;
-		found = h;
-		break;
-	}
-	if (!found) {
-		found = calloc(1, sizeof(*found));
-		if (!found) {
-			rc = -ENOMEM;
-			goto out;
-		}
-		found->addr = addr;
-		cds_list_add(&found->link, bucket);
-	} else if (found->conns >= RT_CURRENT(inst, max_host_connections)) {
+	h = host_of(inst, peer, true);
+	if (!h) {
+		rc = -ENOMEM;
+	} else if (h->conns >= RT_CURRENT(inst, max_host_connections)) {
 		rc = -EUSERS;
-		goto out;
+	} else {
+		inst->nhosts_due -= !h->refs && h->due;
+		h->refs++;
+		h->conns++;
+		c->flow.host_holds = 2;
+		c->flow.host = h;
 	}
-	found->refs++;
-	found->conns++;
-	c->flow.host_holds = 2;
-	c->flow.host = found;
-out:
 	pthread_mutex_unlock(&inst->lock);
 	if (rc)
 		rt_log(c, LOG_WARNING, "connection refused: %s",
@@ -124,17 +167,167 @@ void rt_host_leave(struct rt_conn *c)
 		return;
 	c->flow.host = NULL;
 	pthread_mutex_lock(&inst->lock);
-	if (--h->refs)
-		h = NULL;
-	else
-		cds_list_del(&h->link);
+	if (!--h->refs)
+		host_idle(inst, h);
 	pthread_mutex_unlock(&inst->lock);
-	free(h);
 }
 
 void rt_conn_host(const struct rt_conn *c, struct in6_addr *host)
 {
-	*host = c->flow.host ? c->flow.host->addr : in6addr_any;
+	*host = c->flow.host ? c->flow.host->info.addr : in6addr_any;
+}
+
+/* ---- Their accounts -------------------------------------------------------- */
+
+static void add_conn(struct rt_host_info *to, const struct rt_conn *c)
+{
+	struct rt_histogram turns = { 0 };
+
+#define ADD(name, help) \
+	to->stats.name += __atomic_load_n(&c->stats.name, __ATOMIC_RELAXED);
+	RT_STATS(ADD)
+#undef ADD
+	for (unsigned int i = 0; i < RT_CLASSES; i++)
+		rt_histogram_sum(&turns, &c->classes.of[i].turn);
+	to->calls += rt_histogram_count(&turns);
+	to->call_ns += turns.sum;
+}
+
+void rt_host_opened(struct rt_conn *c)
+{
+	struct rt_host *h = c->flow.host;
+
+	rt_assert_strand(c);
+	pthread_mutex_lock(&c->inst->lock);
+	if (c->inst->keeps_accounts) {
+		c->flow.opened = true;
+		h->account.opened++;
+		h->due = true;
+	}
+	pthread_mutex_unlock(&c->inst->lock);
+}
+
+void rt_host_removed(struct rt_conn *c)
+{
+	struct rt_host *h = c->flow.host;
+
+	if (!h)
+		return;
+	add_conn(&h->info, c);
+	if (c->flow.opened) {
+		h->account.closed++;
+		h->due = true;
+	}
+}
+
+void rt_host_refused(struct rt_instance *inst,
+		     const struct sockaddr_storage *peer)
+{
+	struct rt_host *h;
+
+	if (!inst->keeps_accounts)
+		return;
+	h = host_of(inst, peer, inst->nhosts_due < RT_ACCOUNTS_MAX);
+	if (!h)
+		return;
+	inst->nhosts_due += !h->refs && !h->due;
+	h->account.refused++;
+	h->due = true;
+}
+
+static void add_to_host(struct rt_conn *c, void *unused)
+{
+	if (c->flow.host)
+		add_conn(&c->flow.host->sum, c);
+}
+
+void rt_for_each_host(struct rt_instance *inst,
+		      void (*fn)(const struct rt_host_info *host, void *arg),
+		      void *arg)
+{
+	struct rt_host *h;
+
+	pthread_mutex_lock(&inst->lock);
+	for (unsigned int i = 0; i < RT_HOST_BUCKETS; i++) {
+		cds_list_for_each_entry(h, &inst->hosts[i], link)
+		{
+			h->sum = h->info;
+		}
+	}
+	rt_each_conn(inst, add_to_host, NULL);
+	for (unsigned int i = 0; i < RT_HOST_BUCKETS; i++) {
+		cds_list_for_each_entry(h, &inst->hosts[i], link)
+		{
+			if (!h->refs)
+				continue;
+			h->sum.connections = h->conns;
+			h->sum.memory = atomic_load_explicit(
+				&h->memory, memory_order_relaxed);
+			fn(&h->sum, arg);
+		}
+	}
+	pthread_mutex_unlock(&inst->lock);
+}
+
+struct taking {
+	bool all;
+	unsigned int max, hosts, left;
+	void (*fn)(const struct rt_account *account, void *arg);
+	void *arg;
+};
+
+/* Returns false if a host of the bucket is left. Caller holds inst->lock. */
+static bool take_bucket(struct rt_instance *inst, struct cds_list_head *bucket,
+			struct taking *t)
+{
+	unsigned int left = t->left;
+	struct rt_host *h, *tmp;
+
+	cds_list_for_each_entry_safe(h, tmp, bucket, link)
+	{
+		t->hosts += h->conns > 0;
+		h->due |= t->all && h->conns;
+		if (!h->due)
+			continue;
+		if (!t->max) {
+			t->left++;
+			continue;
+		}
+		t->max--;
+		h->account.connections = h->conns;
+		t->fn(&h->account, t->arg);
+		h->account = (struct rt_account){ .addr = h->info.addr };
+		h->due = false;
+		if (h->refs)
+			continue;
+		inst->nhosts_due--;
+		host_idle(inst, h);
+	}
+	return t->left == left;
+}
+
+unsigned int
+rt_accounts_take(struct rt_instance *inst, bool all, unsigned int max,
+		 void (*fn)(const struct rt_account *account, void *arg),
+		 void *arg, unsigned int *left)
+{
+	struct taking t = { .all = all, .max = max, .fn = fn, .arg = arg };
+	unsigned int begin, next;
+
+	pthread_mutex_lock(&inst->lock);
+	inst->keeps_accounts = true;
+	begin = next = inst->accounts_at;
+	for (unsigned int i = 0; i < RT_HOST_BUCKETS; i++) {
+		unsigned int n = (begin + i) % RT_HOST_BUCKETS;
+		bool first = !t.left;
+
+		if (!take_bucket(inst, &inst->hosts[n], &t) && first)
+			next = n;
+	}
+	inst->accounts_at = next;
+	pthread_mutex_unlock(&inst->lock);
+	*left = t.left;
+	return t.hosts;
 }
 
 struct fab_buf *rt_memory_get(struct rt_conn *c, size_t held, size_t size)

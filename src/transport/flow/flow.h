@@ -165,6 +165,14 @@ void rt_hosts_init(struct rt_instance *inst);
 /* Count a connection among those of its host. Returns 0, or -EUSERS (too many) or
  * -ENOMEM after logging it. */
 int rt_host_join(struct rt_conn *c, const struct sockaddr_storage *peer);
+/* Note in the account of the host that the connection was accepted; that it is no longer one
+ * of the instance's, whose lock is held; that one of @peer was refused, likewise. */
+void rt_host_opened(struct rt_conn *c);
+void rt_host_removed(struct rt_conn *c);
+void rt_host_refused(struct rt_instance *inst,
+		     const struct sockaddr_storage *peer);
+/* Free the accounts of hosts without connections. */
+void rt_hosts_destroy(struct rt_instance *inst);
 /* Count one of the two reasons less why the connection counts as one of its host's: it
  * has ended, or the upper layer has returned its last Call. inst->lock is held. */
 void rt_host_ended(struct rt_conn *c);

@@ -208,6 +208,7 @@ static int flow_admit(struct rt_conn *c, const struct sockaddr_storage *peer)
 
 static void flow_removed(struct rt_conn *c)
 {
+	rt_host_removed(c);
 	rt_host_ended(c);
 	rt_unauthenticated_leave_locked(c);
 }
@@ -239,6 +240,8 @@ const struct rt_part rt_part_flow = {
 	.init = flow_init,
 	.admit = flow_admit,
 	.open = rt_post_receives,
+	.refused = rt_host_refused,
+	.accepted = rt_host_opened,
 	.removed = flow_removed,
 	.fill_info = flow_fill_info,
 	.due = flow_due,
@@ -246,4 +249,5 @@ const struct rt_part rt_part_flow = {
 	.turn = flow_turn,
 	.release = flow_release,
 	.destroyed = rt_host_leave,
+	.destroy = rt_hosts_destroy,
 };

@@ -99,7 +99,7 @@ static void explain_refusal(struct rt_conn *c)
 		 c->msg.refused_version, why);
 	c->end_reason = c->end_text;
 	c->end_error = -EPROTONOSUPPORT;
-	rt_count_refused(c->inst, RT_REFUSED_version);
+	rt_count_refused(c->inst, RT_REFUSED_version, &c->info.peer);
 }
 
 static void version_ended(struct rt_conn *c)
