@@ -305,14 +305,18 @@ struct ulb_session {
 	/* ca_maxrequestsize of a back channel just created; else 0. */
 	uint32_t call_max;
 	bool bound; /* the connection is bound to that session now */
+	/* EXCHANGE_ID or SETCLIENTID: the server's number of the client. */
+	bool named;
+	uint64_t client;
 	/* BIND_CONN_TO_SESSION: the direction wanted (0: unknown) and given,
 	 * and the position of the latter. */
 	uint32_t wanted, given, given_at;
 };
 
 /*
- * ulb_read_session - read a successful SEQUENCE, and CREATE_SESSION (18.36),
- * BIND_CONN_TO_SESSION (18.34) or DESTROY_SESSION (18.37) after it or alone
+ * ulb_read_session - read a successful SEQUENCE, and EXCHANGE_ID (18.35),
+ * CREATE_SESSION (18.36), BIND_CONN_TO_SESSION (18.34) or DESTROY_SESSION (18.37)
+ * after it or alone; of NFSv4.0 SETCLIENTID (RFC 7530, 16.33)
  *
  * @c: the head of @call. @results: the encoded results from the COMPOUND's
  * status on, to which positions refer. Only the first two operations are read.
@@ -322,6 +326,17 @@ struct ulb_session {
 int ulb_read_session(const struct ulb_call *c, const struct iovec *call,
 		     unsigned int ncall, const struct iovec *results,
 		     unsigned int nresults, struct ulb_session *s);
+
+/*
+ * ulb_client_owner - get the name that a client gives itself: co_ownerid of an
+ * EXCHANGE_ID, or id of a SETCLIENTID, that begins a COMPOUND
+ *
+ * @args: a stream with the arguments of a COMPOUND from octet @at on. Sets @name
+ * to its beginning, as printable ASCII: a question mark stands for any other
+ * octet. Returns false if there is none.
+ */
+bool ulb_client_owner(const struct iovec *args, unsigned int n, size_t at,
+		      char *name, size_t room);
 
 /* A DESTROY_SESSION in a COMPOUND: its index, and the position of its session. */
 struct ulb_stray {

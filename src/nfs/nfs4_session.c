@@ -71,6 +71,18 @@ static int get_bound(struct ulb_cur *cur, struct ulb_cur *args,
 	return 0;
 }
 
+/* EXCHANGE_ID4resok and SETCLIENTID4resok: both begin with the client's number. */
+static int get_client(struct ulb_cur *cur, struct ulb_session *s)
+{
+	uint32_t high, low;
+
+	if (ulb_get32(cur, &high) || ulb_get32(cur, &low))
+		return -EBADMSG;
+	s->named = true;
+	s->client = (uint64_t)high << 32 | low;
+	return 0;
+}
+
 static int get_ended(struct ulb_cur *args, struct ulb_session *s)
 {
 	if (!args || ulb_get_session(args, s->id))
@@ -120,6 +132,9 @@ int ulb_read_session(const struct ulb_call *c, const struct iovec *call,
 			if (i || get_sequence(&cur, s))
 				return -EBADMSG;
 			break;
+		case OP_EXCHANGE_ID:
+		case OP_SETCLIENTID:
+			return get_client(&cur, s);
 		case OP_CREATE_SESSION:
 			return get_created(&cur, s);
 		case OP_BIND_CONN_TO_SESSION:
@@ -132,6 +147,32 @@ int ulb_read_session(const struct ulb_call *c, const struct iovec *call,
 		}
 	}
 	return 0;
+}
+
+bool ulb_client_owner(const struct iovec *args, unsigned int n, size_t at,
+		      char *name, size_t room)
+{
+	uint32_t count, op, len, word = 0;
+	struct ulb_cur cur;
+
+	ulb_cur_init(&cur, args, n);
+	/* Before the name there is a verifier, in both. */
+	if (ulb_skip(&cur, at) || ulb_skip_opaque(&cur) || ulb_skip(&cur, 4) ||
+	    ulb_get32(&cur, &count) || !count || ulb_get32(&cur, &op) ||
+	    (op != OP_EXCHANGE_ID && op != OP_SETCLIENTID) ||
+	    ulb_skip(&cur, 8) || ulb_get32(&cur, &len) || !len)
+		return false;
+	if (len >= room)
+		len = (uint32_t)room - 1;
+	for (uint32_t i = 0; i < len; i++, word <<= 8) {
+		if (!(i % 4) && ulb_get32(&cur, &word))
+			return false;
+		name[i] = '?';
+		if (word >> 24 >= ' ' && word >> 24 <= '~')
+			name[i] = (char)(word >> 24);
+	}
+	name[len] = '\0';
+	return true;
 }
 
 int ulb_last_result(const struct iovec *results, unsigned int n, size_t len,

@@ -6,6 +6,7 @@
 
 #include "ntirpc/session_reply.h"
 
+#include "ntirpc/nfs_client.h"
 #include "ntirpc/svc_call.h"
 #include "ntirpc/quirks/bound.h"
 #include "ntirpc/quirks/withheld.h"
@@ -19,7 +20,9 @@ bool nrt_session_concerns(const struct nrt_call *nc)
 		head->op_class == ULB_CLASS_protected || nc->is_stray ||
 		nc->is_withheld || bc_has_flags(nc->back) ||
 		(nc->bound && head->sequence &&
-		 !nrt_bound_has(nc->bound, head->session)));
+		 !nrt_bound_has(nc->bound, head->session)) ||
+		(nc->client && head->sequence &&
+		 !nrt_client_has(nc->client, head->session)));
 }
 
 /* Ganesha 4.3 and 5.9 say that any connection is bound as it was asked for, even if there
@@ -56,6 +59,7 @@ bool nrt_session_encode(XDR *xdrs, void *results)
 	if (ulb_read_session(&nc->head, in, n, out,
 			     xs_encode_look(e, at, out, 2), s))
 		return true;
+	nrt_client_reply(nc, s);
 	if (nc->bound && s->sequence)
 		nrt_bound_add(nc->bound, s->of);
 	if (nc->bound && s->bound)

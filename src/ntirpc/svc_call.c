@@ -15,6 +15,7 @@
 #include <syslog.h>
 
 #include "compat/ntirpc.h"
+#include "ntirpc/nfs_client.h"
 #include "ntirpc/quirks/bound.h"
 #include "ntirpc/quirks/rewrite.h"
 #include "ntirpc/quirks/lend.h"
@@ -65,6 +66,7 @@ XDR *nrt_call_open(struct rt_call *call, struct fab_pool *pool, size_t max)
 	nc->owner = NULL;
 	nc->back = NULL;
 	nc->bound = NULL;
+	nc->client = NULL;
 	nc->is_stray = false;
 	nc->is_withheld = false;
 	nc->withheld.cache_at = 0;
@@ -444,6 +446,7 @@ void nrt_xp_checksum(struct svc_req *req, void *what, size_t length)
 	}
 	n = nrt_args_find(nc, req->rq_xdrs, what, length, iov, &at);
 	req->rq_cksum = call_checksum(nc, iov, n);
+	nrt_client_call(nc, req->rq_xdrs, what, length);
 	nrt_bound_check(nc, req->rq_xdrs, what, length);
 	nrt_withheld_check(nc, req->rq_xdrs, what, length);
 	nrt_lend_args(nc, req);

@@ -25,6 +25,7 @@
 #include <rpc/svc_auth.h>
 
 struct nrt_bound;
+struct nrt_client;
 struct nrt_replay;
 
 struct nrt_call {
@@ -47,6 +48,7 @@ struct nrt_call {
 	size_t write_room; /* octets that the Write chunks can take */
 	struct bc_server *back; /* NULL: ignore sessions */
 	struct nrt_bound *bound; /* NULL: Ganesha knows a session's connections */
+	struct nrt_client *client; /* NULL: nobody asks whose connection it is */
 	uint64_t peer; /* a secret hash of the authenticated host */
 	struct nrt_replay *replay; /* of the host; NULL: no retransmissions */
 	uint64_t conn; /* rt_conn_id(), for replay */

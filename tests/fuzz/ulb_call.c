@@ -69,10 +69,17 @@ static void check_session(const struct ulb_call *c, const struct iovec *iov,
 	struct ulb_withheld withheld;
 	struct ulb_stray stray;
 	struct ulb_session s;
+	char name[24], printable[96] = "";
 	size_t len = 0;
 
+	for (int i = 0; i < 95; i++)
+		printable[i] = (char)(' ' + i);
 	for (unsigned int i = 0; i < n; i++)
 		len += iov[i].iov_len;
+	if (ulb_client_owner(iov, n, c->body, name, sizeof(name))) {
+		FUZZ_CHECK(*name && strlen(name) < sizeof(name));
+		FUZZ_CHECK(strspn(name, printable) == strlen(name));
+	}
 	if (ulb_stray_end(iov, n, c->body, none_bound, NULL, &stray))
 		FUZZ_CHECK(stray.at + ULB_SESSION_ID <= len);
 	if (ulb_find_withheld(iov, n, c->body, check_foreign, &len,

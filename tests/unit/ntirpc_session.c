@@ -6,6 +6,7 @@
 #include <rpc/xdr_inline.h>
 
 #include "compat/ganesha.h"
+#include "ntirpc/nfs_client.h"
 #include "ntirpc/quirks/bound.h"
 #include "ntirpc_fake.h"
 #include "unit.h"
@@ -13,6 +14,7 @@
 #define XID 0x01020304
 
 static struct util_pool pool;
+static struct nrt_names names;
 
 static struct xp_ops ops = {
 	.xp_reply = nrt_xp_reply,
@@ -58,6 +60,19 @@ static uint32_t reply_word(const struct fake_call *f, size_t at)
 	return ntohl(be);
 }
 
+/* Of the Call of answer(): its words behind the operation, and the connection's client. */
+static const uint32_t *args;
+static struct nrt_client *client;
+static char told[256];
+
+void rt_conn_set_client(struct rt_conn *c, const char *name,
+			const char *session)
+{
+	CU_ASSERT_PTR_NOT_NULL(c);
+	snprintf(told, sizeof(told), "%s, %s", name ? name : "-",
+		 session ? session : "-");
+}
+
 static struct bc_server *const some_clnts = (void *)&fake_sessions;
 
 /* The Reply to a COMPOUND of one operation, with these results. */
@@ -77,15 +92,21 @@ static struct fake_call *answer(uint32_t op, uint32_t arg,
 		be[i] = htonl(words[i]);
 	/* The first argument, where there is one. */
 	memcpy(&be[14], id, ULB_SESSION_ID);
+	for (size_t i = 0; args && i < 6; i++)
+		be[14 + i] = htonl(args[i]);
 	f = fake_new((const uint8_t *)be, sizeof(be), &cut, 1);
 	memset(&req, 0, sizeof(req));
 	req.rq_xprt = &xprt;
 	req.rq_xdrs = nrt_call_open(&f->pub, pool.pool, 64 << 10);
 	f->user.back = some_clnts;
+	f->user.client = client;
 	rpc_msg_init(&req.rq_msg);
 	CU_ASSERT_TRUE_FATAL(xdr_dplx_decode(req.rq_xdrs, &req.rq_msg));
 	CU_ASSERT_EQUAL_FATAL(svc_auth_authenticate(&req, &no_dispatch),
 			      AUTH_OK);
+	if (client)
+		SVC_CHECKSUM(&req, req.rq_xdrs->x_data,
+			     xdr_size_inline(req.rq_xdrs));
 	req.rq_msg.RPCM_ack.ar_results.proc = encode_results;
 	req.rq_msg.RPCM_ack.ar_results.where = &copy;
 	fake_sessions.call = f;
@@ -287,6 +308,63 @@ static void test_replayed(void)
 	}
 }
 
+/* The Reply to a COMPOUND of one operation on the connection of @c; what is told of it. */
+static const char *reply_on(struct nrt_client *c, uint32_t op,
+			    const uint32_t *its, const struct results *r)
+{
+	*told = '\0';
+	client = c;
+	args = its;
+	fake_free(answer(op, 0, r));
+	client = NULL;
+	args = NULL;
+	return told;
+}
+
+static void test_client(void)
+{
+	/* A verifier, and "host one" or "other". */
+	static const uint32_t one[] = { 1, 2, 8, 0x686f7374, 0x206f6e65, 0 };
+	static const uint32_t other[] = { 1, 2, 5, 0x6f746865, 0x72000000, 0 };
+	static const uint32_t sequence[] = { 0, 0, 1, 53, 0, 1, 2, 3, 4, 0 };
+	const struct results in_sequence = { "wwwwwiwwwww", sequence, 0 };
+	const struct results of_other = { "wwwwwjwwwww", sequence, 0 };
+	uint32_t named[] = { 0, 0, 1, 42, 0, 0, 0, 1, 0 };
+	const struct results accepted = { "wwwwwwwww", named, 0 };
+	static const uint32_t no[] = { 10017, 0, 1, 42, 10017 };
+	const struct results refused = { "wwwww", no, 0 };
+	struct nrt_client a, b;
+	uint64_t number;
+
+	memset(&fake_sessions, 0, sizeof(fake_sessions));
+	nrt_names_init(&names);
+	nrt_client_init(&a, &names);
+	nrt_client_init(&b, &names);
+	/* Nobody has named that client yet. The session is told once. */
+	CU_ASSERT_STRING_EQUAL(reply_on(&a, 53, NULL, &in_sequence),
+			       "-, 30313233343536373839616263646500");
+	CU_ASSERT_STRING_EQUAL(reply_on(&a, 53, NULL, &in_sequence), "");
+	/* What is refused is not told. */
+	CU_ASSERT_STRING_EQUAL(reply_on(&a, 42, one, &refused), "");
+	/* Sessions begin with the number that Ganesha gives. */
+	memcpy(&number, of, sizeof(number));
+	named[5] = (uint32_t)(number >> 32);
+	named[6] = (uint32_t)number;
+	CU_ASSERT_STRING_EQUAL(reply_on(&a, 42, one, &accepted), "host one, -");
+	/* On another connection there is just the session. */
+	CU_ASSERT_STRING_EQUAL(reply_on(&b, 53, NULL, &in_sequence),
+			       "host one, 30313233343536373839616263646500");
+	CU_ASSERT_STRING_EQUAL(reply_on(&b, 53, NULL, &of_other),
+			       "-, 616e6f746865722073657373696f6e00");
+	/* Another one in the same place of the table. */
+	named[6] += NRT_NAMES;
+	CU_ASSERT_STRING_EQUAL(reply_on(&b, 42, other, &accepted), "other, -");
+	CU_ASSERT_STRING_EQUAL(reply_on(&b, 53, NULL, &in_sequence),
+			       "-, 30313233343536373839616263646500");
+	nrt_client_destroy(&a);
+	nrt_client_destroy(&b);
+}
+
 static void test_table(void)
 {
 	uint8_t one[ULB_SESSION_ID] = { 0 };
@@ -328,6 +406,7 @@ static const struct unit_test tests[] = {
 	{ "session destroyed", test_destroyed },
 	{ "kept from TCP", test_replayed },
 	{ "sessions of a connection", test_table },
+	{ "client of a connection", test_client },
 	{ "close", test_close },
 	{ NULL, NULL },
 };

@@ -146,6 +146,92 @@ static void test_create(void)
 	CU_ASSERT_EQUAL(read_it(false).event, ULB_SESSION_NONE);
 }
 
+/* The number of a client, in both minor versions' operation. */
+static void test_named(void)
+{
+	static const char *const ops[] = { "42", "35" };
+	struct ulb_session s;
+
+	for (unsigned int i = 0; i < 2; i++) {
+		begin(0, 1);
+		x_values(&call, ops[i]);
+		x_values(&res, ops[i]);
+		x_values(&res, "0 1 2 3");
+		s = read_it(i);
+		CU_ASSERT_TRUE(s.named);
+		CU_ASSERT_EQUAL(s.client, 0x100000002);
+		CU_ASSERT_FALSE(s.bound);
+		/* It was refused. */
+		begin(10017, 1);
+		x_values(&call, ops[i]);
+		x_values(&res, ops[i]);
+		x_values(&res, "10017");
+		CU_ASSERT_FALSE(read_it(i).named);
+	}
+}
+
+/* Whole, in pieces of every size, and cut off anywhere. */
+static void owner(const char *want, size_t room)
+{
+	struct iovec v = { call.b, call.len };
+	char name[64] = "";
+	struct pieces p;
+
+	CU_ASSERT_EQUAL(ulb_client_owner(&v, 1, 8, name, room), want != NULL);
+	if (want)
+		CU_ASSERT_STRING_EQUAL(name, want);
+	for (size_t size = 1; want && size < 9; size++) {
+		p = x_shred(call.b, call.len, size);
+		memset(name, 'x', sizeof(name));
+		CU_ASSERT_TRUE(ulb_client_owner(p.iov, p.n, 8, name, room));
+		CU_ASSERT_STRING_EQUAL(name, want);
+		x_free(&p);
+	}
+	for (size_t len = 0; len < call.len; len++) {
+		v.iov_len = len;
+		(void)ulb_client_owner(&v, 1, 8, name, room);
+		CU_ASSERT_TRUE(strnlen(name, sizeof(name)) < room);
+	}
+}
+
+static void put_owner(const char *op, uint32_t len, const char *octets)
+{
+	x_init(&call);
+	x_values(&call,
+		 "9 9 s 1 1"); /* eight octets before, tag, minor, count */
+	x_values(&call, op);
+	x_values(&call, "h");
+	x_u32(&call, len);
+	x_raw(&call, octets, strlen(octets));
+	while (call.len % 4)
+		x_raw(&call, "", 1);
+}
+
+static void test_owner(void)
+{
+	put_owner("42", 5, "Linux");
+	owner("Linux", 64);
+	owner("Lin", 4);
+	owner("Linu", 5);
+	put_owner("35", 8, "Linux 42");
+	owner("Linux 42", 64);
+	owner("Linux 4", 8);
+	/* Whatever a client puts there. */
+	put_owner("42", 7, "a\x1b[1m\xc3\x01");
+	owner("a?[1m??", 64);
+	put_owner("42", 0, "");
+	owner(NULL, 64);
+	put_owner("42", 0xffffffff, "Linux");
+	owner(NULL, 64);
+	put_owner("42", 0xffffffff, "Linux NFSv4.1 here");
+	owner("Linux NFSv4.1", 14);
+	put_owner("43", 5, "Linux");
+	owner(NULL, 64);
+	x_init(&call);
+	x_values(&call, "9 9 s 1 0 42");
+	owner(NULL, 64);
+}
+
 static void put_bound(uint32_t wanted, uint32_t given)
 {
 	x_values(&call, "41");
@@ -813,6 +899,8 @@ static const struct unit_test tests[] = {
 	{ "SEQUENCE", test_sequence },
 	{ "CREATE_SESSION", test_create },
 	{ "BIND_CONN_TO_SESSION", test_bind },
+	{ "EXCHANGE_ID and SETCLIENTID", test_named },
+	{ "name of a client", test_owner },
 	{ "DESTROY_SESSION", test_destroy },
 	{ "ended by others", test_stray },
 	{ "operations that are not shown", test_withheld },
