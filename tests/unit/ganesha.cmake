@@ -114,6 +114,10 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 	rpcrdma_unit(ganesha-listeners ganesha_listeners.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/serve/listeners.c
 		LIBS rpcrdma_ntirpc rpcrdma_base)
+	rpcrdma_unit(ganesha-accounting ganesha_accounting.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/serve/accounting.c
+		LIBS rpcrdma_ntirpc rpcrdma_base)
+	rpcrdma_one_thread(unit-ganesha-accounting)
 	rpcrdma_unit(ganesha-port-watch ganesha_port_watch.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/serve/port_watch.c
 		LIBS rpcrdma_ntirpc rpcrdma_base)

@@ -28,7 +28,9 @@ static struct xp_ops ops = {
 	.xp_checksum = nrt_xp_checksum,
 };
 static struct gr_host host = { .replay.lock = PTHREAD_MUTEX_INITIALIZER };
-static struct gr_xprt xprt = { .xprt.xp_ops = &ops, .host = &host };
+static struct gr_xprt xprt = { .xprt.xp_ops = &ops,
+			       .host = &host,
+			       .client.names = &server.names };
 
 struct gr_xprt *gr_xprt_create(struct gr_server *s, struct rt_conn *c,
 			       SVCXPRT *parent)

@@ -46,6 +46,16 @@ void gr_admin_stop(struct gr_admin *a)
 {
 }
 
+void gr_accounting_look(struct gr_accounting *a, uint64_t now, bool last)
+{
+	CU_ASSERT_TRUE(last);
+	note("account");
+}
+
+void nrt_names_init(struct nrt_names *names)
+{
+}
+
 void stats_socket_stop(struct stats_socket *s)
 {
 	note("stats");
@@ -175,13 +185,13 @@ static void end(const char *drained, const char *freed)
 static void ends(void)
 {
 	begin();
-	end("dbus stats close drain stop ", FREED);
+	end("dbus stats close drain stop account ", FREED);
 	CU_ASSERT_EQUAL(parent.xp_refcnt, 1);
 	CU_ASSERT_PTR_NULL(server.inst);
 	/* One that had to be helped. */
 	begin();
 	left = 1;
-	end("dbus stats close drain stop abort ", FREED);
+	end("dbus stats close drain stop abort account ", FREED);
 	CU_ASSERT_EQUAL(parent.xp_refcnt, 1);
 }
 
@@ -190,13 +200,13 @@ static void kept(void)
 {
 	begin();
 	held = true;
-	end("dbus stats close drain stop ", "abort workers ");
+	end("dbus stats close drain stop account ", "abort workers ");
 	begin();
 	busy = true;
-	end("dbus stats close drain stop ", "abort workers ");
+	end("dbus stats close drain stop account ", "abort workers ");
 	begin();
 	lent = 1;
-	end("dbus stats close drain stop ", "abort workers ");
+	end("dbus stats close drain stop account ", "abort workers ");
 }
 
 static void abandoned(void)

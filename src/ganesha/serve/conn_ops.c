@@ -164,6 +164,7 @@ static void op_call(struct rt_conn *c, struct rt_call *call)
 	nc->back = s->back;
 	nc->write_room = write_room(rt_instance_config(s->inst), call);
 	nc->bound = COMPAT_BOUND ? &x->bound : NULL;
+	nc->client = &x->client;
 	nc->peer = peer_sum(x, c);
 	nc->replay = &x->host->replay;
 	nc->conn = rt_conn_id(c);

@@ -5,6 +5,7 @@
 #include <sys/random.h>
 
 #include "base/addr.h"
+#include "base/clock.h"
 #include "ganesha/serve/stats_dbus.h"
 #include "gss/gss.h"
 #include "ntirpc/read_buffer.h"
@@ -86,6 +87,8 @@ bool gr_server_start(struct gr_server *s, SVCXPRT *parent)
 	s->source.lock = &s->listeners.lock;
 	s->rpcbind = (struct gr_rpcbind){ .lock = PTHREAD_MUTEX_INITIALIZER };
 	memset(&s->ports, 0, sizeof(s->ports));
+	memset(&s->accounting, 0, sizeof(s->accounting));
+	nrt_names_init(&s->names);
 	gr_hosts_init(&s->hosts, gr_server_resume);
 	/* Without a secret, the checksum of a Call can be predicted, which does little harm. */
 	if (getrandom(&s->secret, sizeof(s->secret), 0) < 0)
@@ -146,6 +149,7 @@ static void drain_all(void *arg)
 	}
 	if (left)
 		left = rt_instance_shutdown(s->inst, 1000, true);
+	gr_accounting_look(&s->accounting, base_now_ms(), true);
 	gsh_log(s->gsh, GSH_EVENT, "no longer serving RPC-over-RDMA%s",
 		left ? ", some connections did not close" : "");
 	/* ntirpc can still free the listener. */
@@ -202,5 +206,5 @@ void gr_server_free(struct gr_server *s)
 	if (s->parent)
 		SVC_RELEASE(s->parent, SVC_RELEASE_FLAG_NONE);
 	s->parent = NULL;
-	/* s->hosts stays, because SVCXPRTs that Ganesha keeps refer to it. */
+	/* s->hosts and s->names stay, because SVCXPRTs that Ganesha keeps refer to them. */
 }

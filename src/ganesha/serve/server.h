@@ -14,6 +14,7 @@
 
 #include "ganesha/bind/gsh.h"
 #include "ganesha/config/config.h"
+#include "ganesha/serve/accounting.h"
 #include "ganesha/serve/admin.h"
 #include "ganesha/serve/control.h"
 #include "ganesha/serve/host.h"
@@ -24,6 +25,7 @@
 #include "ganesha/serve/rpcbind.h"
 #include "ganesha/serve/workers.h"
 #include "ntirpc/back/back.h"
+#include "ntirpc/nfs_client.h"
 #include "rpcrdma/transport.h"
 #include "stats/socket.h"
 
@@ -54,6 +56,8 @@ struct gr_server {
 	struct gr_listeners listeners;
 	atomic_bool reloaded; /* the settings may have other addresses */
 	struct gr_port_watch ports; /* control thread */
+	struct gr_accounting accounting; /* control thread */
+	struct nrt_names names; /* of NFSv4 clients */
 	bool lacks_device; /* Provider = auto found none */
 	atomic_bool device_came; /* there is one now */
 	/* Called when the listeners, device_came or admin.draining have changed. Context: any

@@ -198,16 +198,16 @@ static bool is_open(const struct gr_listeners *t)
 	return true;
 }
 
-/* Returns the time until attend() shall run again; 0: only after a reload. */
+/* Returns the time until attend() shall run again. */
 static unsigned int next_look(const struct gr_server *s)
 {
 	if (uses_devices(s) || !is_open(&s->listeners))
 		return GR_LISTENERS_MS;
-	return s->lacks_device ? GR_DEVICE_MS : 0;
+	return s->lacks_device ? GR_DEVICE_MS : GR_ACCOUNTING_MS;
 }
 
-/* Bring the listeners in line with the settings in use and with the devices. Context: control thread,
- * until it drains. */
+/* Bring the listeners in line with the settings in use and with the devices, and log whose
+ * connections there are. Context: control thread, until it drains. */
 static void attend(void *arg)
 {
 	struct gr_server *s = arg;
@@ -227,6 +227,7 @@ static void attend(void *arg)
 	} else if (s->lacks_device) {
 		changed |= look_for_device(s, &cfg);
 	}
+	gr_accounting_look(&s->accounting, base_now_ms(), false);
 	if (changed)
 		s->state_changed();
 	gr_control_every(&s->control, next_look(s), attend, s);
@@ -255,6 +256,7 @@ int gr_server_begin(struct gr_server *s, char *fault)
 	err = bc_server_create(s->inst, NULL, &s->back);
 	if (err)
 		return err;
+	gr_accounting_start(&s->accounting, s->gsh, s->inst, base_now_ms());
 	/* The file may be read again meanwhile. */
 	gr_admin_config(&s->admin, &s->cfg, &cfg);
 	(void)close_others(s, &cfg);

@@ -226,6 +226,7 @@ static void op_destroy(SVCXPRT *xprt, u_int flags, const char *tag,
 		rt_conn_put(c);
 	gr_host_put(x->host);
 	nrt_bound_destroy(&x->bound);
+	nrt_client_destroy(&x->client);
 	pthread_mutex_destroy(&x->conn_lock);
 	pthread_mutex_destroy(&xprt->xp_lock);
 	free(x);
@@ -326,6 +327,7 @@ struct gr_xprt *gr_xprt_create(struct gr_server *srv, struct rt_conn *c,
 		return NULL;
 	}
 	nrt_bound_init(&x->bound);
+	nrt_client_init(&x->client, &srv->names);
 	x->ops = template;
 	/* Ganesha sets it for the listener. */
 	x->ops.xp_free_user_data = parent->xp_ops->xp_free_user_data;

@@ -21,6 +21,7 @@
 
 #include "compat/ganesha.h"
 #include "ganesha/serve/host.h"
+#include "ntirpc/nfs_client.h"
 #include "ntirpc/svc_call.h"
 #include "ntirpc/quirks/bound.h"
 #include "rpcrdma/call.h"
@@ -41,6 +42,7 @@ struct gr_xprt {
 	struct rt_conn *conn; /* NULL: it has ended */
 	struct gr_host *host; /* a reference */
 	struct nrt_bound bound; /* its sessions, if COMPAT_BOUND */
+	struct nrt_client client; /* its NFSv4 client, for statistics */
 	uint64_t since; /* CLOCK_MONOTONIC ns */
 	uint64_t peer; /* nrt_call.peer of its Calls; used by the strand */
 	bool peer_known;
