@@ -8,7 +8,9 @@
  */
 #include "stats/json.h"
 
+#include <dirent.h>
 #include <inttypes.h>
+#include <sys/resource.h>
 
 #include "base/addr.h"
 #include "base/clock.h"
@@ -176,8 +178,11 @@ static void put_conn(const struct rt_conn_info *i, void *arg)
 {
 	struct put_array *pc = arg;
 	FILE *f = pc->f;
-	char local[64];
+	struct in6_addr host =
+		base_addr_host((const struct sockaddr *)&i->peer);
+	char local[64], name[BASE_HOST_TEXT];
 
+	base_addr_host_text(&host, name, sizeof(name));
 	base_addr_name((const struct sockaddr *)&i->local, local,
 		       sizeof(local));
 	fprintf(f, "%s\n  {\"id\": %" PRIu64 ", \"role\": \"%s\", \"peer\": ",
@@ -190,6 +195,11 @@ static void put_conn(const struct rt_conn_info *i, void *arg)
 	put_string(f, i->state ? i->state : "?");
 	fputs(", \"principal\": ", f);
 	put_string(f, i->auth_peer);
+	fprintf(f, ", \"host\": \"%s\", \"client\": ", name);
+	put_string(f, i->client);
+	fputs(", \"session\": ", f);
+	put_string(f, i->session);
+	fprintf(f, ", \"age\": %.3f", (double)i->age_ms / 1e3);
 	fprintf(f,
 		", \"crc\": %s, \"version\": %u, \"sent\": %" PRIu32
 		", \"received\": %" PRIu32 ", \"credit_limit\": %" PRIu32
@@ -214,6 +224,85 @@ static void put_conn(const struct rt_conn_info *i, void *arg)
 	fputs(",\n   \"operations\": ", f);
 	put_classes(f, &i->classes);
 	putc('}', f);
+}
+
+/* With the counters that are not 0. */
+static void put_host(const struct rt_host_info *h, void *arg)
+{
+	struct put_array *pc = arg;
+	char name[BASE_HOST_TEXT];
+	const char *comma = "";
+
+	base_addr_host_text(&h->addr, name, sizeof(name));
+	fprintf(pc->f,
+		"%s\n  {\"host\": \"%s\", \"connections\": %u, \"memory\": %zu"
+		", \"calls\": %" PRIu64 ", \"call_ns\": %" PRIu64
+		", \"stats\": {",
+		pc->comma, name, h->connections, h->memory, h->calls,
+		h->call_ns);
+	pc->comma = ",";
+#define PUT(name, help)                                            \
+	if (h->stats.name) {                                       \
+		fprintf(pc->f, "%s\"" #name "\": %" PRIu64, comma, \
+			h->stats.name);                            \
+		comma = ", ";                                      \
+	}
+	RT_STATS(PUT)
+#undef PUT
+	fputs("}}", pc->f);
+}
+
+static void put_device(const struct fab_device *d, void *arg)
+{
+	static const char *const name[FAB_NDEVICE_OBJECTS] = {
+#define NAME(kind, help) #kind,
+		FAB_DEVICE_OBJECTS(NAME)
+#undef NAME
+	};
+	struct put_array *pc = arg;
+
+	fprintf(pc->f, "%s\n  {\"device\": ", pc->comma);
+	pc->comma = ",";
+	put_string(pc->f, d->name);
+	for (unsigned int i = 0; i < FAB_NDEVICE_OBJECTS; i++)
+		fprintf(pc->f, ", \"%s\": {\"used\": %u, \"limit\": %u}",
+			name[i], d->used[i], d->most[i]);
+	putc('}', pc->f);
+}
+
+/* The descriptors that this process has, and may have. */
+static void put_descriptors(FILE *f)
+{
+	struct rlimit limit;
+	unsigned int n = 0;
+	DIR *dir = opendir("/proc/self/fd");
+
+	if (!dir)
+		return;
+	while (readdir(dir))
+		n++;
+	closedir(dir);
+	/* Not ".", "..", nor that of @dir. */
+	if (n < 3 || getrlimit(RLIMIT_NOFILE, &limit))
+		return;
+	fprintf(f, ",\n \"descriptors\": {\"used\": %u, \"limit\": %ju}", n - 3,
+		(uintmax_t)limit.rlim_cur);
+}
+
+static void put_server(FILE *f, const struct stats_source *src)
+{
+	struct stats_server s = { .not_of_file = "" };
+
+	if (!src->server)
+		return;
+	src->server(src->server_ctx, &s);
+	fputs(", \"not_of_file\": ", f);
+	put_string(f, s.not_of_file);
+	fprintf(f,
+		",\n \"exports\": {\"served\": %u, \"expected\": %u},\n "
+		"\"reload\": {\"time\": %jd, \"failed\": %s}",
+		s.exports, s.exports_expected, (intmax_t)s.reloaded,
+		s.reload_failed ? "true" : "false");
 }
 
 static void put_port(const struct fab_port *p, void *arg)
@@ -287,7 +376,8 @@ void stats_json(FILE *f, const struct stats_source *src)
 	struct fab_pool_stats pool;
 	struct fab_srq_stats shared;
 	struct rt_totals total;
-	char differing[1024];
+	struct put_array devices = { .f = f, .comma = "" };
+	struct put_array hosts = { .f = f, .comma = "" };
 
 	rt_totals(src->inst, &total);
 	fab_pool_get_stats(rt_instance_pool(src->inst), &pool);
@@ -314,19 +404,20 @@ void stats_json(FILE *f, const struct stats_source *src)
 		", \"draining\": %s, \"evicted\": %u",
 		total.failed_starts, total.draining ? "true" : "false",
 		total.evicted);
-	if (src->not_of_file) {
-		src->not_of_file(src->not_of_file_ctx, differing,
-				 sizeof(differing));
-		fputs(", \"not_of_file\": ", f);
-		put_string(f, differing);
-	}
+	put_server(f, src);
 	fputs(",\n \"totals\": ", f);
 	put_stats(f, &total.stats);
 	fputs(",\n \"stages\": ", f);
 	put_stages(f, &total.stages);
 	fputs(",\n \"operations\": ", f);
 	put_classes(f, &total.classes);
-	fprintf(f, ",\n \"connections_limit\": %u", total.connections_limit);
+	fprintf(f,
+		",\n \"connections_limit\": %u, \"host_connections_limit\": %u"
+		", \"host_memory_limit_bytes\": %zu, \"reply_bytes\": %zu"
+		", \"reply_limit_bytes\": %zu",
+		total.connections_limit, total.host_connections_limit,
+		total.host_memory_limit, total.reply_octets, 2 * pool.limit);
+	put_descriptors(f);
 	fprintf(f,
 		",\n \"pool\": {\"bytes_held\": %zu, \"bytes_huge\": %zu, "
 		"\"bytes_in_use\": %zu, "
@@ -343,6 +434,10 @@ void stats_json(FILE *f, const struct stats_source *src)
 		shared.queues, shared.connections, shared.promised,
 		shared.posted, shared.low);
 	rt_for_each_port(src->inst, put_port, &ports);
+	fputs("],\n \"devices\": [", f);
+	rt_for_each_device(src->inst, put_device, &devices);
+	fputs("],\n \"hosts\": [", f);
+	rt_for_each_host(src->inst, put_host, &hosts);
 	fputs("],\n \"connections\": [", f);
 	rt_for_each_conn(src->inst, put_conn, &pc);
 	fputs("]}\n", f);

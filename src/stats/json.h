@@ -8,11 +8,22 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <time.h>
 
 #include "rpcrdma/stats.h"
 #include "rpcrdma/transport.h"
 
 #define STATS_MAX_LISTENERS 16
+
+/* What a server says of itself. */
+struct stats_server {
+	/* The settings in use that are not those of its file, or "". */
+	char not_of_file[1024];
+	/* Exports that its file describes, and how many of all are served. */
+	unsigned int exports_expected, exports;
+	time_t reloaded; /* when its file was last read again; 0: never */
+	bool reload_failed; /* it, or its RDMA block, had errors and was not applied */
+};
 
 struct stats_source {
 	struct rt_instance *inst;
@@ -26,10 +37,9 @@ struct stats_source {
 	unsigned int nlisteners;
 	char listener[STATS_MAX_LISTENERS][64]; /* "192.0.2.1:20049" */
 	bool down[STATS_MAX_LISTENERS]; /* unreachable now */
-	/* Set @text to the settings in use that are not those of the file, or to "". NULL: the
-	 * program has no such. Context: any thread. */
-	void (*not_of_file)(void *ctx, char *text, size_t room);
-	void *not_of_file_ctx;
+	/* Set @out. NULL: the program is no server. Context: any thread. */
+	void (*server)(void *ctx, struct stats_server *out);
+	void *server_ctx;
 };
 
 /* Print one document and a newline. Context: any thread. */

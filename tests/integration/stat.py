@@ -10,6 +10,10 @@
     stat.py dbus STAT PATH      the object on the bus says what the socket says
     stat.py differences LINES N objects of --interval, 40 Calls after N of them
     stat.py stay PORT MP DONE   a connection that was used; DONE says so
+    stat.py named PORT DONE     one of a client with a session, which was on
+                                another connection before
+    stat.py client STAT PATH    what is known of that client
+    stat.py http STAT PATH      requests by HTTP, good and bad
     stat.py hold PORT S1 S2 F   connections, and readers who do not read
     stat.py deaf N              asks N times by D-Bus and reads nothing
 """
@@ -60,6 +64,10 @@ def nonsense(stat):
         ("not a number from 1 to 86400", "--interval", "1", "--count", "0"),
         ("--count needs --interval", "--count", "3"),
         ("choose one", "--json", "--prometheus"),
+        ("--http needs --prometheus", "--http"),
+        ("--http needs --prometheus", "--http", "--json"),
+        ("neither --output nor", "--http", "--prometheus", "--output", "a"),
+        ("neither --output nor", "--http", "--prometheus", "--interval", "1"),
         ("choose one", "--socket", "a", "--dbus-name", "b.c"),
         ("not a name on a bus, such as " + BUS_NAME, "--dbus-name", "ganesha"),
         ("not a name on a bus, such as " + BUS_NAME, "--dbus-name", "a.b;c"),
@@ -258,6 +266,8 @@ def forms(stat, path, program):
     assert row["id"] == str(c["id"]) and row["peer"] == c["peer"], row
     assert row["v"] == "2" and row["state"] == c["state"], row
     assert row["crc"] == ("yes" if c["crc"] else "no"), row
+    assert re.fullmatch(r"\d+:\d\d", row["age"]) and c["age"] > 0, row
+    assert row["session"] == row["client"] == "-", row
     assert row["bytes-writ"] == str(c["stats"]["write_bytes"]), row
 
     # How long this client's Calls took.
@@ -326,15 +336,130 @@ def forms(stat, path, program):
             assert single(prometheus_name(
                 "shared_receives_" + k,
                 "counter" if k == "low" else "gauge")) == v
-        by_conn = prometheus_name("connection_write_bytes")
-        assert (by_conn in seen) == bool(options)
-        if options:
-            assert single(by_conn) == c["stats"]["write_bytes"]
-            took = single("rpcrdma_connection_call_duration_seconds")
-            assert took["_count"] == calls, took
-            assert abs(took["_sum"] * 1e9 - ns) < 2, took
-            info, = seen["rpcrdma_connection_info"][2]
-            assert ("crc", "true" if c["crc"] else "false") in info
+        # What is in use, and of how much.
+        assert single("rpcrdma_connections_limit") == doc["connections_limit"]
+        for k in "host_connections_limit", "host_memory_limit_bytes", \
+                "reply_limit_bytes":
+            assert single("rpcrdma_" + k) == doc[k] > 0, k
+        assert 3 < single("rpcrdma_descriptors_used") < \
+            single("rpcrdma_descriptors_limit")
+        assert single("rpcrdma_calls_in_progress") == 0
+        assert single("rpcrdma_credits_advertised") == c["advertised"]
+        assert ("rpcrdma_exports_served" in seen) == (program == "ganesha")
+        if program == "ganesha":
+            assert single("rpcrdma_exports_served") == 1
+            assert single("rpcrdma_exports_expected") == 1
+            for k in "draining", "settings_changed", "reload_failed", \
+                    "reload_time_seconds", "evicted":
+                assert single("rpcrdma_" + k) == 0, k
+        else:
+            info, = seen["rpcrdma_gateway_server_info"][2]
+            assert dict(info)["server"] == c["peer"], info
+            assert 0 <= single("rpcrdma_gateway_server_seconds") < 600
+        # By host, of a server, and nothing by port.
+        by_host = prometheus_name("host_write_bytes")
+        assert (by_host in seen) == (bool(options) and program == "ganesha")
+        assert not [n for n, (_, _, series) in seen.items() for labels in series
+                    if {"peer", "id"} & set(dict(labels))], seen
+        if by_host in seen:
+            host, = doc["hosts"]
+            assert host["host"] == "127.0.0.1" == c["host"], host
+            assert single("rpcrdma_host_connections") == 1
+            assert single(by_host) == host["stats"]["write_bytes"] >= \
+                c["stats"]["write_bytes"]
+            took = single("rpcrdma_host_call_duration_seconds")
+            assert took["_count"] == host["calls"] >= calls, took
+            assert abs(took["_sum"] * 1e9 - host["call_ns"]) < 2, took
+            info, = seen["rpcrdma_host_info"][2]
+            assert {"host": "127.0.0.1", "client": "", "principal": "",
+                    "version": "2"}.items() <= dict(info).items(), info
+
+
+CLIENT = "Linux NFSv4.1 \x1b[1mclient"
+
+
+def named(port, done):
+    client = nfsclient.V4("127.0.0.1", int(port), 1, name=CLIENT)
+    client.get("long")
+    client.reconnect()
+    client.get("long")
+    with open(done, "w"):
+        time.sleep(600)
+
+
+def client(stat, path):
+    """The name came on another connection than the one that there is."""
+    doc = document(path)
+    c, = [c for c in doc["connections"] if c["client"]]
+    assert c["client"] == CLIENT.replace("\x1b", "?"), c
+    assert re.fullmatch("[0-9a-f]{32}", c["session"]), c
+    row, = [line for line in output_of(
+        stat, "--socket", path, "--connections").splitlines()
+        if line.startswith("%d " % c["id"])]
+    assert row.endswith(" - " + c["client"]), row
+    assert row.split()[16] == c["session"], row
+    seen = families(output_of(stat, "--socket", path, "--prometheus",
+                              "--connections"))
+    got = {dict(s)["client"] for s in seen["rpcrdma_host_info"][2]}
+    assert got == {"", c["client"]}, got
+
+
+def http(stat, path):
+    command = (stat, "--prometheus", "--http", "--socket")
+
+    def ask(request, where=path, *options):
+        ours, theirs = socket.socketpair()
+        with ours, subprocess.Popen([*command, where, *options], stdin=theirs,
+                                    stdout=theirs,
+                                    stderr=subprocess.PIPE) as p:
+            theirs.close()
+            ours.settimeout(60)
+            try:
+                ours.sendall(request)
+            except BrokenPipeError:
+                pass  # it has read enough
+            text = b""
+            try:
+                while part := ours.recv(1 << 16):
+                    text += part
+            except ConnectionResetError:
+                pass  # and answered, without taking the rest
+            p.stderr.read()
+            assert p.wait() == 0, p.returncode
+        head, body = text.split(b"\r\n\r\n", 1)
+        status, *lines = head.decode().split("\r\n")
+        fields = dict(line.split(": ") for line in lines)
+        assert fields["Connection"] == "close", fields
+        assert fields["Content-Type"] == "text/plain; version=0.0.4", fields
+        if not request.startswith(b"HEAD"):
+            assert int(fields["Content-Length"]) == len(body), fields
+        return status, body.decode()
+
+    get = b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n"
+    status, body = ask(get)
+    assert status == "HTTP/1.1 200 OK", status
+    assert families(body)["rpcrdma_connections"]
+    assert ask(get.replace(b"s H", b"s?a=b H"))[0] == status
+    assert ask(get.replace(b"\r", b""))[0] == status
+    assert ask(get.replace(b"GET", b"HEAD")) == (status, "")
+    assert "rpcrdma_host_connections" in ask(get, path, "--connections")[1]
+    # Without a server it says just that.
+    status, body = ask(get, path + ".none")
+    assert status == "HTTP/1.1 200 OK" and body.count("\n") == 3, body
+    assert re.search(r"(?m)^rpcrdma_up\{.*\} 0$", body), body
+    for request, want in (
+            (get.replace(b"/metrics", b"/"), "404"),
+            (get.replace(b"/metrics", b"/../metrics"), "404"),
+            (get.replace(b"GET", b"POST"), "405"),
+            (get.replace(b"HTTP/1.1", b"HTTP/9"), "400"),
+            (b"\x16\x03\x01\r\n\r\n", "400"), (b"\r\n\r\n", "400"),
+            (b"G" * 100000, "400")):
+        status, body = ask(request)
+        assert status.split()[1] == want and not body, (request[:20], status)
+    # Who says nothing is not waited for.
+    before = time.monotonic()
+    assert ask(b"GET", path, "--timeout", "0.2")[0].split()[1] == "400"
+    assert time.monotonic() - before < 10
 
 
 def with_stages(text, stages, rows):
@@ -364,7 +489,7 @@ def foreign(stat, path, other):
     """What a later server may say, and what a peer may be called."""
     doc = document(path)
     inner = doc.get("transport", doc)
-    names = 'a"b\\c', "d\ne", "}{,="
+    names = 'a"b\\c', "d\ne", "}{,=", "\x1b[1m"
     inner["latency"] = {"read": {"buckets": [1, 2], "sum": 0.5}}
     inner["stages"]["later"] = {"count": 3, "sum_ns": 7 * 10**10, "new": [],
                                 "up_to_ns": [[3500, 2], [None, 1]]}
@@ -403,8 +528,11 @@ def foreign(stat, path, other):
     later, = seen["rpcrdma_operation_sealed_bytes_total"][2].items()
     assert dict(later[0])["operation"] == "later" and later[1] == 4
     assert not [n for n in seen if "stages" in n or "yes" in n]
-    got = {dict(s)["principal"] for s in seen["rpcrdma_connection_info"][2]}
-    assert got == set(names), got
+    if inner is doc:
+        got = {dict(s)["principal"] for s in seen["rpcrdma_host_info"][2]}
+        assert got == set(names), got
+    # A terminal gets none of it.
+    assert "\x1b" not in results[1][1] and "d?e" in results[1][1]
 
 
 def differences(path, before):
@@ -436,17 +564,25 @@ def bus(method, *options):
 def dbus(stat, path):
     doc = document(path)
 
+    def lasting(doc):
+        """Without what is another each time."""
+        doc = {k: v for k, v in doc.items()
+               if k not in ("uptime", "time", "descriptors", "grace")}
+        doc["connections"] = [{k: v for k, v in c.items() if k != "age"}
+                              for c in doc["connections"]]
+        return doc
+
     def same(other):
-        other = dict(other)
-        for key in "uptime", "time":
-            other.pop(key, None)
-        return other == {k: v for k, v in doc.items() if k != "uptime"}
+        return lasting(other) == lasting(doc)
 
     assert same(json.loads(bus(INTERFACE + ".GetStatistics", "=literal")))
     # By default, and by name.
     assert same(json.loads(output_of(stat, "--json")))
     assert same(json.loads(output_of(stat, "--json", "--dbus-name",
                                      BUS_NAME)))
+    # Ganesha says so; this one is Graceless.
+    assert json.loads(output_of(stat, "--json"))["grace"] is False
+    assert "rpcrdma_grace" in families(output_of(stat, "--prometheus"))
     assert ('source="default"' in
             output_of(stat, "--prometheus").splitlines()[2])
 
@@ -548,5 +684,6 @@ def hold(port, server, gateway, done):
 
 
 if __name__ == "__main__":
-    {f.__name__: f for f in (nonsense, liar, forms, foreign, dbus, differences,
-                             stay, hold, deaf)}[sys.argv[1]](*sys.argv[2:])
+    {f.__name__: f for f in (
+        nonsense, liar, forms, foreign, dbus, differences, stay, named, client,
+        http, hold, deaf)}[sys.argv[1]](*sys.argv[2:])

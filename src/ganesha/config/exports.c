@@ -18,6 +18,7 @@ enum {
 };
 
 static _Atomic uint8_t exports[UINT16_MAX + 1], defaults;
+static atomic_uint expected; /* blocks of the file that was counted last */
 
 static uint8_t export_of(uint16_t id)
 {
@@ -218,6 +219,20 @@ static int commit_count(void *node, void *link_mem, void *self,
 	return 0;
 }
 
+unsigned int gr_exports_served(void)
+{
+	unsigned int n = 0;
+
+	for (unsigned int id = 0; id <= UINT16_MAX; id++)
+		n += exports[id] & FROM_FILE && is_served((uint16_t)id);
+	return n;
+}
+
+unsigned int gr_exports_expected(void)
+{
+	return atomic_load(&expected);
+}
+
 void gr_exports_count(const struct gsh *g, struct gsh_config *tree,
 		      struct gr_exports *x)
 {
@@ -226,8 +241,8 @@ void gr_exports_count(const struct gsh *g, struct gsh_config *tree,
 	*x = (struct gr_exports){ 0 };
 	gr_block_peek(g, g->load_config_from_parse, tree, "EXPORT", items,
 		      commit_count, &b);
-	for (unsigned int id = 0; id <= UINT16_MAX; id++)
-		x->served += exports[id] & FROM_FILE && is_served((uint16_t)id);
+	atomic_store(&expected, x->blocks);
+	x->served = gr_exports_served();
 }
 
 static int commit_warn(void *node, void *link_mem, void *self,

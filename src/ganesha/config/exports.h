@@ -36,6 +36,11 @@ unsigned int gr_exports_list(bool (*match)(uint16_t id), char *text,
 	"exports with Transports = RDMA cannot be reached: beside an RDMA block, " \
 	"RDMA clients need TCP there: Export_Id %s"
 
+/* Returns how many of the exports of all files that were read are served now; how many blocks
+ * the file had that gr_exports_count() has counted last. Context: any thread. */
+unsigned int gr_exports_served(void);
+unsigned int gr_exports_expected(void);
+
 struct gr_exports {
 	unsigned int blocks;
 	unsigned int served;

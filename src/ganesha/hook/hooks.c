@@ -232,6 +232,7 @@ GR_EXPORT struct gsh_config *config_ParseFile(char *path,
 {
 	char why[GR_REFUSED_ROOM], more[GR_REFUSED_ROOM + 16] = "";
 	const char *check = getenv(GR_ENV_CHECK);
+	struct gr_exports x;
 	struct gsh_config *tree;
 
 	if (!next.config_ParseFile)
@@ -254,6 +255,7 @@ GR_EXPORT struct gsh_config *config_ParseFile(char *path,
 			snprintf(more, sizeof(more), "; %s", why);
 		if (state() == HOOK_SERVING) {
 			gr_exports_read_file(&hook.gsh, tree);
+			gr_exports_count(&hook.gsh, tree, &x);
 			log_unreachable();
 		}
 		gr_manager_tell(&hook.manager, more, NULL);

@@ -47,8 +47,8 @@ static bool has_block(enum gr_config_result res, const struct gr_config *cfg)
 }
 
 /* Apply what can be applied, log what needs a restart, and set @why to a short form of that, or
- * to "". */
-static void apply_changes(struct gr_file *f, const struct gr_config *cfg,
+ * to "". Returns false if the block has errors, so that nothing of it was applied. */
+static bool apply_changes(struct gr_file *f, const struct gr_config *cfg,
 			  struct gr_admin *admin, struct gsh_config *tree,
 			  char why[GR_REFUSED_ROOM])
 {
@@ -73,7 +73,7 @@ static void apply_changes(struct gr_file *f, const struct gr_config *cfg,
 		snprintf(why, GR_REFUSED_ROOM,
 			 "the RDMA block has errors now: %.256s",
 			 *changed.fault ? changed.fault : "see --check-config");
-		return;
+		return false;
 	}
 	if (has_block(now, &changed) != has_block(f->config, cfg)) {
 		gsh_log(f->gsh, GSH_WARN,
@@ -83,14 +83,14 @@ static void apply_changes(struct gr_file *f, const struct gr_config *cfg,
 		snprintf(why, GR_REFUSED_ROOM,
 			 "restart: the RDMA block has been %s",
 			 has_block(now, &changed) ? "added" : "removed");
-		return;
+		return true;
 	}
 	if ((now == GR_CONFIG_ABSENT) != (f->config == GR_CONFIG_ABSENT)) {
 		gsh_log(f->gsh, GSH_WARN,
 			"reload: nfsrdma and rpcrdma have been %s Protocols; restart the server to apply that",
 			now == GR_CONFIG_ABSENT ? "taken out of" : "put into");
 		snprintf(why, GR_REFUSED_ROOM, "restart to apply Protocols");
-		return;
+		return true;
 	}
 	if (f->config == GR_CONFIG_GOOD) {
 		gr_admin_reload(admin, &changed, applied);
@@ -112,6 +112,7 @@ static void apply_changes(struct gr_file *f, const struct gr_config *cfg,
 		snprintf(why, GR_REFUSED_ROOM, "restart to apply %s", names);
 	}
 	free(names);
+	return true;
 }
 
 enum gr_reload gr_file_reload(struct gr_file *f, const struct gr_config *cfg,
@@ -122,18 +123,20 @@ enum gr_reload gr_file_reload(struct gr_file *f, const struct gr_config *cfg,
 {
 	struct gr_file now = { .gsh = f->gsh };
 	struct gr_text text;
-	bool refused;
+	bool refused, failed;
 
 	if (!f->was_read || !is_same_file(path))
 		return GR_RELOAD_OTHER;
 	gr_file_parsed(&now, path, e);
 	pthread_mutex_lock(&f->lock);
 	refused = is_unreadable(&now, path ? path : "ganesha.conf", tree, why);
+	failed = refused;
 	if (!refused) {
 		*f->syntax = '\0';
 		gr_file_text(f->gsh, path, &text);
-		apply_changes(f, cfg, admin, tree, why);
+		failed = !apply_changes(f, cfg, admin, tree, why);
 	}
+	gr_admin_reloaded(admin, failed);
 	pthread_mutex_unlock(&f->lock);
 	return refused ? GR_RELOAD_REFUSED : GR_RELOAD_GOOD;
 }

@@ -394,13 +394,22 @@ void gr_admin_config(struct gr_admin *a, const struct gr_config *cfg,
 		pthread_mutex_unlock(&a->lock);
 }
 
-void gr_admin_not_of_file(void *ctx, char *text, size_t room)
+void gr_admin_reloaded(struct gr_admin *a, bool failed)
+{
+	if (!a->gsh)
+		return;
+	pthread_mutex_lock(&a->lock);
+	a->reloaded = time(NULL);
+	a->reload_failed = failed;
+	pthread_mutex_unlock(&a->lock);
+}
+
+void gr_admin_describe(struct gr_admin *a, struct stats_server *out)
 {
 	char one[GR_SETTING_ROOM], other[GR_SETTING_ROOM];
-	struct gr_admin *a = ctx;
 	const char *comma = "";
 
-	*text = '\0';
+	*out->not_of_file = '\0';
 	pthread_mutex_lock(&a->lock);
 	for (const struct gr_setting *s = gr_settings; s->item.name; s++) {
 		if (!s->changeable || s->hidden ||
@@ -408,9 +417,12 @@ void gr_admin_not_of_file(void *ctx, char *text, size_t room)
 			continue;
 		gr_setting_text(s, a->cfg, one);
 		gr_setting_text(s, &a->file, other);
-		base_append(text, room, "%s%s = %s (file: %s)", comma,
-			    s->item.name, one, other);
+		base_append(out->not_of_file, sizeof(out->not_of_file),
+			    "%s%s = %s (file: %s)", comma, s->item.name, one,
+			    other);
 		comma = ", ";
 	}
+	out->reloaded = a->reloaded;
+	out->reload_failed = a->reload_failed;
 	pthread_mutex_unlock(&a->lock);
 }

@@ -16,9 +16,11 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <time.h>
 
 #include "ganesha/config/config.h"
 #include "rpcrdma/transport.h"
+#include "stats/json.h"
 
 #define GR_ADMIN_ROOM 768
 
@@ -29,6 +31,8 @@ struct gr_admin {
 	struct rt_instance *inst; /* NULL: RDMA is not served */
 	struct gr_config *cfg; /* in use */
 	struct gr_config file; /* of this what is changeable, as in the file */
+	time_t reloaded; /* 0: never */
+	bool reload_failed;
 	atomic_bool draining;
 };
 
@@ -58,11 +62,14 @@ bool gr_admin_set(struct gr_admin *a, const char *name, const char *value,
  * closes listeners. */
 void gr_admin_reload(struct gr_admin *a, const struct gr_config *file,
 		     char text[GR_ADMIN_ROOM]);
+/* Note that the file was read again, and whether it, or its RDMA block, had errors and was not
+ * applied. */
+void gr_admin_reloaded(struct gr_admin *a, bool failed);
 /* Set @used to the settings in use, which are @cfg if @a was not started. */
 void gr_admin_config(struct gr_admin *a, const struct gr_config *cfg,
 		     struct gr_config *used);
-/* Set @text to the settings that are not those of the file: "NAME = VALUE (file: VALUE), ...".
- * It is struct stats_source.not_of_file; @a is a struct gr_admin. */
-void gr_admin_not_of_file(void *a, char *text, size_t room);
+/* Set of @out what is known here. The settings that are not those of the file are
+ * "NAME = VALUE (file: VALUE), ...". */
+void gr_admin_describe(struct gr_admin *a, struct stats_server *out);
 
 #endif /* RPCRDMA_GANESHA_ADMIN_H */

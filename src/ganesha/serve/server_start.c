@@ -11,6 +11,7 @@
 
 #include "base/addr.h"
 #include "base/clock.h"
+#include "ganesha/config/exports.h"
 #include "ganesha/serve/listeners.h"
 #include "ganesha/serve/stats_dbus.h"
 #include "ganesha/serve/xprt.h"
@@ -190,6 +191,16 @@ static bool look_for_device(struct gr_server *s, const struct gr_config *cfg)
 	return true;
 }
 
+/* struct stats_source.server */
+static void describe(void *ctx, struct stats_server *out)
+{
+	struct gr_server *s = ctx;
+
+	gr_admin_describe(&s->admin, out);
+	out->exports = gr_exports_served();
+	out->exports_expected = gr_exports_expected();
+}
+
 static bool is_open(const struct gr_listeners *t)
 {
 	for (unsigned int i = 0; i < t->n; i++)
@@ -251,8 +262,8 @@ int gr_server_begin(struct gr_server *s, char *fault)
 	s->source.provider = s->provider;
 	s->source.started = base_now_ns();
 	gr_admin_start(&s->admin, s->gsh, s->inst, &s->cfg);
-	s->source.not_of_file = gr_admin_not_of_file;
-	s->source.not_of_file_ctx = &s->admin;
+	s->source.server = describe;
+	s->source.server_ctx = s;
 	err = bc_server_create(s->inst, NULL, &s->back);
 	if (err)
 		return err;
