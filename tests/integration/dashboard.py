@@ -7,15 +7,12 @@
     dashboard.py tests FILE        write tests of the alerts, for promtool test rules
     dashboard.py queries FILE      write the dashboard's queries as rules
     dashboard.py names PROM...     each metric that is asked for is in one of these files
-    dashboard.py exporter PORT COMMAND...    what COMMAND prints, to each who asks
     dashboard.py answers URL       each query of the dashboard has an answer of Prometheus
 """
 
-import http.server
 import json
 import os
 import re
-import subprocess
 import sys
 import urllib.parse
 import urllib.request
@@ -25,6 +22,7 @@ SAMPLES = os.path.join(TOP, "config_samples")
 
 # What a server without an RDMA device does not have, and what is node_exporter's.
 ELSEWHERE = re.compile(r"rpcrdma_port_(retransmitted|out_of_sequence|timeouts|rnr)_total$|"
+                       r"rpcrdma_device_objects(_limit)?$|"
                        r"node_textfile_mtime_seconds$")
 
 # The series of a minute each with which an alert fires, and with which it does not. 90
@@ -36,6 +34,12 @@ CASES = {
     "RpcrdmaRestarting": ("rpcrdma_uptime_seconds", "5000x50 5 4 3 2 1x36", "0+60x90"),
     "RpcrdmaListenerDown": ("rpcrdma_listener_up", "1x40 0x50", "0x10 1x80"),
     "RpcrdmaConnectionsNearLimit": ("rpcrdma_connections", "10x40 91x50", "90x90"),
+    "RpcrdmaDescriptorsNearLimit": ("rpcrdma_descriptors_used", "10x40 91x50", "90x90"),
+    "RpcrdmaDeviceNearLimit": ('rpcrdma_device_objects{device="a",object="queue_pairs"}',
+                               "10x40 91x50", "90x90"),
+    "RpcrdmaExportsMissing": ("rpcrdma_exports_served", "3x40 2x50", "3x80 2x3 3x7"),
+    "RpcrdmaReloadFailed": ("rpcrdma_reload_failed", "0x40 1x50", "1x40 0x50"),
+    "RpcrdmaDrained": ("rpcrdma_draining", "0x20 1x70", "0x60 1x30"),
     "RpcrdmaConnectionsRefused": ("rpcrdma_connections_refused_total", "0x84 1x6", "1x90"),
     "RpcrdmaMemoryShort": ("rpcrdma_shortages_total", "0+120x90", "0+30x90"),
     "RpcrdmaHostAuthenticationFails": ("rpcrdma_auth_failed_total", "0x84 1x6", "1x90"),
@@ -46,7 +50,10 @@ CASES = {
                               "_x2000"),
 }
 # What the others divide by, add or compare with.
-BESIDE = (("rpcrdma_connections_limit", "100x90"), ("rpcrdma_calls_denied_total", "0x90"),
+BESIDE = (("rpcrdma_connections_limit", "100x90"), ("rpcrdma_descriptors_limit", "100x90"),
+          ('rpcrdma_device_objects_limit{device="a",object="queue_pairs"}', "100x90"),
+          ("rpcrdma_exports_expected", "3x90"),
+          ("rpcrdma_calls_denied_total", "0x90"),
           ("rpcrdma_errors_received_total", "0x90"), ("rpcrdma_errors_sent_total", "0x90"),
           ('rpcrdma_info{version="1",program="ganesha"}', "1x2000"))
 
@@ -175,26 +182,6 @@ def names(paths):
     assert len(asked) > 30, asked
 
 
-def exporter(port, commands):
-    """@commands are separated by "--"."""
-    each = [c.split("\n") for c in "\n".join(commands).split("\n--\n")]
-
-    class Answer(http.server.BaseHTTPRequestHandler):
-        def do_GET(self):
-            text = subprocess.run(each[int(self.path.strip("/"))], check=False,
-                                  stdout=subprocess.PIPE,
-                                  stderr=subprocess.DEVNULL).stdout
-            self.send_response(200)
-            self.send_header("Content-Type", "text/plain; version=0.0.4")
-            self.end_headers()
-            self.wfile.write(text)
-
-        def log_message(self, *args):
-            pass
-
-    http.server.HTTPServer(("127.0.0.1", int(port)), Answer).serve_forever()
-
-
 def answers(url):
     silent = []
     for q in queries():
@@ -202,7 +189,7 @@ def answers(url):
                 {"query": q}), timeout=20) as f:
             doc = json.load(f)
         assert doc["status"] == "success", (q, doc)
-        if not doc["data"]["result"] and not re.search(r"rpcrdma_port_", q):
+        if not doc["data"]["result"] and not re.search(r"rpcrdma_(port|device)_", q):
             silent.append(q)
     assert not silent, "no data: %s" % silent
 
@@ -210,5 +197,4 @@ def answers(url):
 if __name__ == "__main__":
     what, args = sys.argv[1], sys.argv[2:]
     {"schema": schema, "rules": rules, "tests": tests, "queries": write_queries,
-     "names": lambda *a: names(a), "exporter": lambda port, *a: exporter(port, a),
-     "answers": answers}[what](*args)
+     "names": lambda *a: names(a), "answers": answers}[what](*args)
