@@ -21,6 +21,7 @@ static int bench_alloc(struct bench *b)
 	for (unsigned int i = 0; i < b->o.ndepths; i++)
 		if (b->o.depth[i] > b->nslots)
 			b->nslots = b->o.depth[i];
+	b->nslots *= b->o.connections;
 	b->slots = calloc(b->nslots, sizeof(*b->slots));
 	b->heads = malloc((size_t)b->nslots * BENCH_HEAD);
 	b->pattern = malloc(n);

@@ -24,6 +24,7 @@
 #define BENCH_FH_MAX 64
 #define BENCH_DEPTHS 8
 #define BENCH_PIDS 8
+#define BENCH_CONNECTIONS 64
 
 enum bench_kind {
 	BENCH_NULL,
@@ -50,7 +51,8 @@ struct bench_options {
 	bool fill, verify, unstable;
 	enum fab_crc crc;
 	unsigned int tests;
-	unsigned int ndepths, depth[BENCH_DEPTHS];
+	unsigned int ndepths, depth[BENCH_DEPTHS]; /* of each connection */
+	unsigned int connections;
 	unsigned int npids;
 	pid_t pid[BENCH_PIDS];
 	double seconds;

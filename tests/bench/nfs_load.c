@@ -314,16 +314,16 @@ int bench_measure(struct bench *b, const struct bench_load *load,
 	server = cpu_of_servers(b);
 	start = base_now_ns();
 	b->until = start + (uint64_t)(b->o.seconds * 1e9);
-	rc = run(b, depth);
+	rc = run(b, depth * b->o.connections);
 	if (rc)
 		return rc;
 	took = (double)(base_now_ns() - start) / 1e9;
 	client = cpu_of_self() - client;
 	server = cpu_of_servers(b) - server;
 	gb = (double)b->bytes / 1e9;
-	printf("bench transport=%s test=%s depth=%u block=%u seconds=%.3f ops=%" PRIu64
+	printf("bench transport=%s test=%s connections=%u depth=%u block=%u seconds=%.3f ops=%" PRIu64
 	       " ops_per_s=%.0f mb_per_s=%.1f",
-	       b->carrier->name, load->name, depth,
+	       b->carrier->name, load->name, b->o.connections, depth,
 	       load->kind == BENCH_NULL ? 0 : b->count, took, b->ops,
 	       (double)b->ops / took, gb * 1000 / took);
 	printf(" min_us=%.1f avg_us=%.1f p50_us=%.1f p90_us=%.1f p99_us=%.1f p999_us=%.1f max_us=%.1f",

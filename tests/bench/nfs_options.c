@@ -25,6 +25,7 @@ static const char usage[] =
 	"  --tests LIST          of null, read4k, readseq, writeseq, write4k,\n"
 	"                        mixed4k: two READs for each WRITE (the first four)\n"
 	"  --depth LIST          Calls in flight (1,16,64)\n"
+	"  --connections N       each with so many in flight (1)\n"
 	"  --seconds S           for each measurement (5)\n"
 	"  --calls N             so many for each, and not for so long\n"
 	"  --rate N              so many a second, one at a time\n"
@@ -49,6 +50,7 @@ enum opt {
 	OPT_HANDLE,
 	OPT_TESTS,
 	OPT_DEPTH,
+	OPT_CONNECTIONS,
 	OPT_SECONDS,
 	OPT_CALLS,
 	OPT_RATE,
@@ -78,6 +80,7 @@ static const struct option options[] = {
 	{ "handle", required_argument, NULL, OPT_HANDLE },
 	{ "tests", required_argument, NULL, OPT_TESTS },
 	{ "depth", required_argument, NULL, OPT_DEPTH },
+	{ "connections", required_argument, NULL, OPT_CONNECTIONS },
 	{ "seconds", required_argument, NULL, OPT_SECONDS },
 	{ "calls", required_argument, NULL, OPT_CALLS },
 	{ "rate", required_argument, NULL, OPT_RATE },
@@ -166,6 +169,11 @@ static const char *set_number(struct bench_options *o, int opt,
 		bad = arg_number(optarg, 1, 3600, &v, err);
 		if (!bad)
 			o->seconds = (double)v;
+		break;
+	case OPT_CONNECTIONS:
+		bad = arg_number(optarg, 1, BENCH_CONNECTIONS, &v, err);
+		if (!bad)
+			o->connections = (unsigned int)v;
 		break;
 	case OPT_CALLS:
 		bad = arg_number(optarg, 1, 1u << 30, &o->calls, err);
@@ -310,6 +318,7 @@ bool bench_options(struct bench_options *o, struct bench *b, int argc,
 	o->ndepths = 3;
 	memcpy(o->depth, depths, sizeof(depths));
 	o->seconds = 5;
+	o->connections = 1;
 	o->block = 1u << 20;
 	o->file_size = 64u << 20;
 	while ((opt = getopt_long(argc, argv, "", options, &index)) != -1) {

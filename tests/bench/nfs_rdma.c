@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * nfs_rdma - Calls over one RPC-over-RDMA connection
+ * nfs_rdma - Calls over RPC-over-RDMA connections
  *
  * Threads: one, which runs the poller; the operations are called in it.
  */
@@ -26,8 +26,9 @@ struct slot {
 
 struct rdma {
 	struct rt_instance *inst;
-	struct rt_conn *conn;
-	bool up, down;
+	/* A slot's is that of its index, modulo their number. */
+	struct rt_conn *conn[BENCH_CONNECTIONS];
+	unsigned int up, down;
 	int error;
 	struct fab_buf *heads, *pattern;
 	struct slot *slots;
@@ -44,7 +45,7 @@ static void on_established(struct rt_conn *c)
 	struct bench *b = rt_conn_user(c);
 	struct rdma *r = b->priv;
 
-	r->up = true;
+	r->up++;
 }
 
 static void on_closed(struct rt_conn *c, int error, const char *reason)
@@ -52,9 +53,9 @@ static void on_closed(struct rt_conn *c, int error, const char *reason)
 	struct bench *b = rt_conn_user(c);
 	struct rdma *r = b->priv;
 
-	r->down = true;
+	r->down++;
 	r->error = error ? error : -ECONNRESET;
-	if (b->busy || !r->up)
+	if (b->busy || r->up < b->o.connections)
 		bench_fail(b, r->error, "the connection ended: %s",
 			   reason ? reason : strerror(-r->error));
 }
@@ -181,15 +182,15 @@ static int rdma_open(struct bench *b)
 	rc = rt_instance_create(&params, &r->inst);
 	if (!rc)
 		rc = rdma_slots(b);
-	if (!rc)
+	for (unsigned int i = 0; i < b->o.connections && !rc; i++)
 		rc = rt_connect(r->inst, 0,
 				(struct sockaddr *)&b->o.server.addr,
-				b->o.server.len, &ops, b, &r->conn);
+				b->o.server.len, &ops, b, &r->conn[i]);
 	if (rc)
 		return rc;
-	while (!r->up && !r->down && base_now_ns() < until)
+	while (r->up < b->o.connections && !r->down && base_now_ns() < until)
 		rt_run(r->inst, 0, 100);
-	return r->up ? 0 : r->down ? r->error : -ETIMEDOUT;
+	return r->down ? r->error : r->up < b->o.connections ? -ETIMEDOUT : 0;
 }
 
 static int rdma_submit(struct bench *b, struct bench_slot *s)
@@ -230,7 +231,7 @@ static int rdma_submit(struct bench *b, struct bench_slot *s)
 		rq->sinks = &v->sink;
 		rq->nsinks = 1;
 	}
-	rt_request_submit(r->conn, rq);
+	rt_request_submit(r->conn[s->index % b->o.connections], rq);
 	return 0;
 }
 
@@ -246,17 +247,18 @@ static void rdma_close(struct bench *b)
 {
 	struct rdma *r = b->priv;
 	uint64_t until = base_now_ns() + CLOSE_MS * 1000000ull;
+	unsigned int n = 0;
 
 	if (!r)
 		return;
-	if (r->conn) {
-		rt_conn_close(r->conn, b->busy != 0);
-		while (!r->down && base_now_ns() < until)
-			rt_run(r->inst, 0, 100);
-		if (!r->down) /* the process ends with it */
-			return;
-		rt_conn_put(r->conn);
-	}
+	for (unsigned int i = 0; i < BENCH_CONNECTIONS && r->conn[i]; i++, n++)
+		rt_conn_close(r->conn[i], b->busy != 0);
+	while (r->down < n && base_now_ns() < until)
+		rt_run(r->inst, 0, 100);
+	if (r->down < n) /* the process ends with them */
+		return;
+	while (n)
+		rt_conn_put(r->conn[--n]);
 	for (unsigned int i = 0; r->slots && i < b->nslots; i++) {
 		if (r->slots[i].rq)
 			rt_request_free(r->slots[i].rq);

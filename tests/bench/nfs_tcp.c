@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * nfs_tcp - Calls over one TCP connection with record marking
+ * nfs_tcp - Calls over TCP connections with record marking
  *
  * As with placed data, what a READ brings ends up in a buffer of the request's
  * own. Large payload is received straight into it: the kernel's copy is the
@@ -33,7 +33,9 @@ struct out {
 	uint8_t mark[REC_MARK_LEN + BENCH_HEAD];
 };
 
+/* A connection. A slot's is that of its index, modulo their number. */
 struct tcp {
+	struct bench *b;
 	int fd;
 	uint8_t *buf;
 	size_t size, begin, end;
@@ -47,21 +49,26 @@ struct tcp {
 	struct out *out; /* one for each slot */
 };
 
-static int tcp_open(struct bench *b)
+static struct tcp *tcp_of(struct bench *b, const struct bench_slot *s)
 {
-	struct tcp *t = calloc(1, sizeof(*t));
+	struct tcp *all = b->priv;
+
+	return &all[s->index % b->o.connections];
+}
+
+static int tcp_connect(struct tcp *t)
+{
+	struct bench *b = t->b;
 	int one = 1;
 
-	if (!t)
-		return -ENOMEM;
-	b->priv = t;
 	t->size = 8u * (b->o.block + 65536u);
 	t->buf = malloc(t->size);
 	t->queue = calloc(b->nslots, sizeof(struct bench_slot *));
 	t->out = calloc(b->nslots, sizeof(*t->out));
 	t->fd = socket(b->o.server.addr.ss_family, SOCK_STREAM | SOCK_CLOEXEC,
 		       0);
-	t->places = malloc((size_t)b->nslots * b->o.block);
+	t->places = malloc((size_t)((b->nslots - 1) / b->o.connections + 1) *
+			   b->o.block);
 	if (!t->buf || !t->places || !t->queue || !t->out || t->fd < 0)
 		return -ENOMEM;
 	if (connect(t->fd, (struct sockaddr *)&b->o.server.addr,
@@ -71,9 +78,27 @@ static int tcp_open(struct bench *b)
 	return 0;
 }
 
-static int tcp_flush(struct bench *b)
+static int tcp_open(struct bench *b)
 {
-	struct tcp *t = b->priv;
+	unsigned int n = b->o.connections;
+	struct tcp *all = calloc(n, sizeof(*all));
+	int rc = 0;
+
+	if (!all)
+		return -ENOMEM;
+	b->priv = all;
+	for (unsigned int i = 0; i < n; i++) {
+		all[i].b = b;
+		all[i].fd = -1;
+	}
+	for (unsigned int i = 0; i < n && !rc; i++)
+		rc = tcp_connect(&all[i]);
+	return rc;
+}
+
+static int tcp_flush(struct tcp *t)
+{
+	struct bench *b = t->b;
 
 	while (t->queued) {
 		struct out *o = &t->out[t->queue[t->head]->index];
@@ -101,7 +126,7 @@ static int tcp_flush(struct bench *b)
 
 static int tcp_submit(struct bench *b, struct bench_slot *s)
 {
-	struct tcp *t = b->priv;
+	struct tcp *t = tcp_of(b, s);
 	struct out *o = &t->out[s->index];
 	size_t data = s->kind == BENCH_WRITE ? s->count : 0;
 
@@ -113,21 +138,20 @@ static int tcp_submit(struct bench *b, struct bench_slot *s)
 	o->at = 0;
 	t->queue[(t->head + t->queued++) % b->nslots] = s;
 	/* With one waiting, the socket is full. */
-	return t->queued == 1 ? tcp_flush(b) : 0;
+	return t->queued == 1 ? tcp_flush(t) : 0;
 }
 
 static uint8_t *place_of(struct bench *b, const struct bench_slot *s)
 {
-	struct tcp *t = b->priv;
-
-	return t->places + (size_t)s->index * b->o.block;
+	return tcp_of(b, s)->places +
+	       (size_t)(s->index / b->o.connections) * b->o.block;
 }
 
 /* The Reply of @len octets, begun at @p, is longer than the @avail octets that
  * are there. True: its payload is being received in place from now on. */
-static bool tcp_place(struct bench *b, uint8_t *p, size_t len, size_t avail)
+static bool tcp_place(struct tcp *t, uint8_t *p, size_t len, size_t avail)
 {
-	struct tcp *t = b->priv;
+	struct bench *b = t->b;
 	struct bench_slot *s;
 	struct xr r;
 
@@ -147,9 +171,9 @@ static bool tcp_place(struct bench *b, uint8_t *p, size_t len, size_t avail)
 	return true;
 }
 
-static void tcp_placed(struct bench *b)
+static void tcp_placed(struct tcp *t)
 {
-	struct tcp *t = b->priv;
+	struct bench *b = t->b;
 	struct bench_slot *s = t->into;
 
 	t->into = NULL;
@@ -178,9 +202,9 @@ static void tcp_reply(struct bench *b, uint8_t *p, size_t len)
 	bench_done(b, s, p, len - data, data);
 }
 
-static int tcp_parse(struct bench *b)
+static int tcp_parse(struct tcp *t)
 {
-	struct tcp *t = b->priv;
+	struct bench *b = t->b;
 
 	while (t->end - t->begin >= REC_MARK_LEN && !b->error) {
 		struct xr r;
@@ -194,7 +218,7 @@ static int tcp_parse(struct bench *b)
 		if (!(word & REC_LAST_FRAGMENT) || len > t->size - REC_MARK_LEN)
 			return -EBADMSG;
 		if (t->end - t->begin - REC_MARK_LEN < len) {
-			if (tcp_place(b, t->buf + t->begin + REC_MARK_LEN, len,
+			if (tcp_place(t, t->buf + t->begin + REC_MARK_LEN, len,
 				      t->end - t->begin - REC_MARK_LEN))
 				t->begin = t->end;
 			break;
@@ -208,11 +232,11 @@ static int tcp_parse(struct bench *b)
 }
 
 /* What is there of the stream, at most what is of use now. */
-static ssize_t tcp_receive(struct bench *b)
+static ssize_t tcp_receive(struct tcp *t)
 {
-	struct tcp *t = b->priv;
+	struct bench *b = t->b;
 	size_t room = t->size - t->end, left = 0;
-	struct iovec iov[2];
+	struct iovec iov[2] = { 0 };
 	struct msghdr m = { .msg_iov = iov, .msg_iovlen = 2 };
 	ssize_t n;
 
@@ -234,7 +258,7 @@ static ssize_t tcp_receive(struct bench *b)
 	}
 	t->end += (size_t)n - left;
 	if (t->into)
-		tcp_placed(b);
+		tcp_placed(t);
 	return n;
 }
 
@@ -246,57 +270,74 @@ static int tcp_wait(struct bench *b, struct pollfd *p, int ms)
 	int n;
 
 	while (busy && base_now_ns() - start < busy) {
-		n = poll(p, 1, 0);
+		n = poll(p, b->o.connections, 0);
 		if (n)
 			return n;
 	}
-	return poll(p, 1, ms);
+	return poll(p, b->o.connections, ms);
 }
 
-static int tcp_run(struct bench *b, int ms)
+static int tcp_ready(struct tcp *t, short events)
 {
-	struct tcp *t = b->priv;
-	struct pollfd p = { .fd = t->fd,
-			    .events = (short)(POLLIN |
-					      (t->queued ? POLLOUT : 0)) };
+	struct bench *b = t->b;
 	ssize_t n;
 	int rc;
 
-	if (tcp_wait(b, &p, ms) < 0)
-		return errno == EINTR ? 0 : -errno;
-	if (p.revents & POLLOUT) {
-		rc = tcp_flush(b);
+	if (events & POLLOUT) {
+		rc = tcp_flush(t);
 		if (rc)
 			return rc;
 	}
-	if (!(p.revents & ~POLLOUT))
+	if (!(events & ~POLLOUT))
 		return 0;
 	if (t->size - t->end < b->o.block + READ_HEAD) {
 		memmove(t->buf, t->buf + t->begin, t->end - t->begin);
 		t->end -= t->begin;
 		t->begin = 0;
 	}
-	n = tcp_receive(b);
+	n = tcp_receive(t);
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
 	if (!n)
 		return -ECONNRESET;
-	return t->into ? 0 : tcp_parse(b);
+	return t->into ? 0 : tcp_parse(t);
+}
+
+static int tcp_run(struct bench *b, int ms)
+{
+	struct pollfd p[BENCH_CONNECTIONS];
+	struct tcp *all = b->priv;
+	int rc = 0;
+
+	for (unsigned int i = 0; i < b->o.connections; i++)
+		p[i] = (struct pollfd){
+			.fd = all[i].fd,
+			.events =
+				(short)(POLLIN | (all[i].queued ? POLLOUT : 0))
+		};
+	if (tcp_wait(b, p, ms) < 0)
+		return errno == EINTR ? 0 : -errno;
+	for (unsigned int i = 0; i < b->o.connections && !rc; i++)
+		if (p[i].revents)
+			rc = tcp_ready(&all[i], p[i].revents);
+	return rc;
 }
 
 static void tcp_close(struct bench *b)
 {
-	struct tcp *t = b->priv;
+	struct tcp *all = b->priv;
 
-	if (!t)
-		return;
-	if (t->fd >= 0)
-		close(t->fd);
-	free(t->out);
-	free(t->queue);
-	free(t->places);
-	free(t->buf);
-	free(t);
+	for (unsigned int i = 0; all && i < b->o.connections; i++) {
+		struct tcp *t = &all[i];
+
+		if (t->fd >= 0)
+			close(t->fd);
+		free(t->out);
+		free(t->queue);
+		free(t->places);
+		free(t->buf);
+	}
+	free(all);
 	b->priv = NULL;
 }
 
