@@ -60,9 +60,10 @@ struct rt_call {
 };
 
 /*
- * Note that the execution of the Call begins, so that the time since its delivery counts
- * as waiting for a thread. Without this, all of it counts as execution. Call it once at
- * most. Context: any thread that has the Call.
+ * Note that the execution of the Call begins: the time since its delivery counts as waiting
+ * for a thread, and what was read for it is no longer under way (flow/reads.c). Without this,
+ * all of the time counts as execution, and its data as under way until it is given back.
+ * Call it once at most. Context: any thread that has the Call.
  */
 void rt_call_begin(struct rt_call *call);
 /* Returns the upper layer's own call_user_size octets of the Call. Unless it was vetted,

@@ -65,6 +65,7 @@
 	X(xmt_fallbacks, "Calls sent again without XMTREQ")            \
 	X(credit_waits, "times a message waited for a credit")         \
 	X(reply_waits, "times a Call waited for Replies to be taken")  \
+	X(read_waits, "times a Call waited for fewer RDMA Reads")      \
 	X(shortages, "times memory or a device was short")             \
 	X(copied_bytes, "payload octets copied by the transport")
 
@@ -161,6 +162,7 @@ struct rt_totals {
 	unsigned int connections_limit, host_connections_limit;
 	size_t host_memory_limit;
 	size_t reply_octets; /* of Replies that have not been sent */
+	uint64_t reads_under_way; /* octets of RDMA Reads, until a thread takes the Call */
 };
 /* Context: any thread. */
 void rt_totals(struct rt_instance *inst, struct rt_totals *out);

@@ -414,9 +414,10 @@ void stats_json(FILE *f, const struct stats_source *src)
 	fprintf(f,
 		",\n \"connections_limit\": %u, \"host_connections_limit\": %u"
 		", \"host_memory_limit_bytes\": %zu, \"reply_bytes\": %zu"
-		", \"reply_limit_bytes\": %zu",
+		", \"reply_limit_bytes\": %zu, \"reads_under_way\": %" PRIu64,
 		total.connections_limit, total.host_connections_limit,
-		total.host_memory_limit, total.reply_octets, 2 * pool.limit);
+		total.host_memory_limit, total.reply_octets, 2 * pool.limit,
+		total.reads_under_way);
 	put_descriptors(f);
 	fprintf(f,
 		",\n \"pool\": {\"bytes_held\": %zu, \"bytes_huge\": %zu, "

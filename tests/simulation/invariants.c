@@ -54,7 +54,7 @@ static void broken(const struct rt_conn *c, const char *what, uint64_t a,
 static void check_calls(const struct rt_conn *c)
 {
 	unsigned int all = 0, holding = 0, upper = 0, executing = 0,
-		     reverse = 0;
+		     reverse = 0, unread = 0;
 	const struct rt_call_priv *call;
 	size_t memory = 0, largest = c->msg.seq.memory;
 
@@ -68,6 +68,7 @@ static void check_calls(const struct rt_conn *c)
 		upper += up;
 		executing += call->stage == RT_CALL_UPPER && !call->waiting;
 		reverse += call->pub.reverse;
+		unread += call->unread;
 		memory += call->memory;
 		largest = MAX(largest, call->memory);
 	}
@@ -77,6 +78,10 @@ static void check_calls(const struct rt_conn *c)
 	SAME(c, "count: Calls being executed", c->resp.calls_executing,
 	     executing);
 	SAME(c, "count: reverse Calls", c->calls_reverse, reverse);
+	if (c->state < RT_CLOSING)
+		SAME(c, "count: it waits for fewer Reads",
+		     c->flow.reads_wanted != 0,
+		     unread && !c->resp.reads_stalled);
 	AT_MOST(c, "memory: of Calls", memory, c->flow.memory);
 	/* Beyond the limit only one message has some, or something that grows
 	 * alone. */
@@ -310,6 +315,7 @@ static void check_quiet_end(const struct sim_end *e)
 	SAME(c, "quiet: requests", c->requests_out, 0);
 	SAME(c, "quiet: Sends", c->sends_inflight, 0);
 	SAME(c, "quiet: memory", c->flow.memory, 0);
+	SAME(c, "quiet: Reads", c->inst->reads.octets, 0);
 	SAME(c, "quiet: Replies", atomic_load(&c->flow.reply_octets), 0);
 	SAME(c, "quiet: open to the peer", loop_exposed(c->fab), 0);
 	SAME(c, "quiet: Receives", c->flow.recvs_posted,

@@ -17,6 +17,7 @@
 #include "transport/core/connection.h"
 
 #define FIRST_PORT 20049
+#define LEAST_READS 8192
 /* While nothing moves time passes in steps of TICK_MS, as long. */
 #define SETTLE_MS 400000
 /* So many rounds of all pollers; then somebody goes round in circles. */
@@ -235,6 +236,9 @@ bool sim_node_start(struct sim_node *n)
 		return false;
 	}
 	n->lives++;
+	/* So few that Calls wait. */
+	if (n->cfg.max_memory)
+		n->inst->reads.least = LEAST_READS;
 	if (!n->server)
 		return true;
 	node_addr(n, &addr);

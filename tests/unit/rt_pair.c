@@ -502,6 +502,8 @@ void rt_pair_close(struct rt_pair *p)
 		fprintf(stderr, "%u client connections left\n", t.connections);
 		abort();
 	}
+	rt_totals(p->server_inst, &t);
+	CU_ASSERT_EQUAL(t.reads_under_way, 0);
 	CU_ASSERT_EQUAL(p->watch.faults, 0);
 	if (p->listener)
 		rt_listener_close(p->listener);

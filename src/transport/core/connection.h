@@ -221,6 +221,16 @@ struct rt_admission {
 	} evicted[RT_EVICTIONS_MAX];
 };
 
+/* RDMA Reads under way, see flow/reads.c. */
+struct rt_reads {
+	pthread_mutex_t lock; /* protects all below, and what hosts have of it */
+	size_t octets;
+	size_t least; /* of the limit; tests lower it */
+	/* Octets of the Calls answered since @since (ms); in READS_MS before that. */
+	size_t answered, lately;
+	uint64_t since;
+};
+
 struct rt_instance {
 	const struct rt_part *const *parts;
 	struct rt_hooks hooks;
@@ -237,6 +247,7 @@ struct rt_instance {
 	struct fab_pool *pool;
 	atomic_size_t memory; /* chunks and reassembly of all connections */
 	atomic_size_t reply_octets; /* of Replies that have not been sent */
+	struct rt_reads reads;
 	struct fab_buf *zeros; /* rtrext: never written to */
 	const struct fab_limits *limits;
 	struct rt_config cfg; /* does not change after the start */

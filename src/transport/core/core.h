@@ -168,6 +168,8 @@ void rt_strand_run(struct rt_conn *c);
 /* Run the connection and release its strand, which this thread has. Any thread that has
  * it. */
 void rt_strand_release(struct rt_conn *c);
+/* The same, but this thread leaves it to the poller. Any thread. */
+void rt_strand_defer(struct rt_conn *c);
 /* The fabric's callback: rt_strand_run(). Any thread. */
 void rt_conn_ready(struct fab_conn *f, void *user);
 /* Have the runner call @run, which drops the reference that the mail holds. Any

@@ -157,6 +157,9 @@ void rt_totals(struct rt_instance *inst, struct rt_totals *out)
 	out->host_connections_limit = RT_CURRENT(inst, max_host_connections);
 	out->host_memory_limit = RT_CURRENT(inst, max_host_memory);
 	out->reply_octets = atomic_load(&inst->reply_octets);
+	pthread_mutex_lock(&inst->reads.lock);
+	out->reads_under_way = inst->reads.octets;
+	pthread_mutex_unlock(&inst->reads.lock);
 	out->stats.shortages += atomic_load(&inst->dom->shortages);
 }
 

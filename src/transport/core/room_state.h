@@ -63,6 +63,10 @@ struct rt_flow {
 	bool opened; /* the host's account says so; under inst->lock */
 	atomic_size_t reply_octets; /* of Replies that have not been sent */
 	struct cds_list_head unauthenticated_link; /* under inst->lock */
+	/* Of a connection in its host's list for RDMA Reads, under inst->reads.lock. @wanted is
+	 * 0 unless it is. */
+	struct cds_list_head reads_link;
+	size_t reads_wanted;
 
 	struct cds_list_head posted; /* Receives */
 	unsigned int recvs_posted;
@@ -202,6 +206,8 @@ struct rt_responding {
 	struct cds_list_head starved; /* Calls that wait for memory */
 	uint64_t starved_deadline; /* ms */
 	struct cds_list_head waiting; /* Calls that wait for Replies to be sent */
+	struct cds_list_head unread; /* Calls that wait for fewer RDMA Reads */
+	bool reads_stalled; /* no Read has completed since one was slow */
 	bool wait_logged;
 	bool peer_confirmed; /* fab_conn_vouch() was called */
 	bool calls_returned; /* rt_host_calls_returned() was called */

@@ -17,7 +17,8 @@
  *   - in a bound instance (FAB_CAP_BOUND in fabric.h), every thread that is not in
  *     rt_run(), since only that one may run connections;
  *   - in any instance, a thread that has run a connection for RT_TURNS while the peer
- *     went on sending, or that only leaves mail (rt_inbox_put_deferred()).
+ *     went on sending, or that only leaves mail (rt_inbox_put_deferred()) or a reason
+ *     (rt_strand_defer()).
  *
  * The poller is woken while the queue's lock is held: once it is released, connection
  * and poller may be gone.
@@ -49,24 +50,13 @@ void rt_inbox_take(struct rt_conn *c)
 
 /* ---- Running -------------------------------------------------------------- */
 
-/*
- * Hand the connection, whose strand this thread has, over to its poller, if a thread is
- * in rt_run() or, with @patient, even if none is now. Returns false if this thread must
- * go on itself.
- */
-static bool hand_over(struct rt_conn *c, bool patient)
+/* Pass the strand, which this thread has, to the connection's poller. */
+static void pass_to_poller(struct rt_conn *c)
 {
 	struct rt_instance *inst = c->inst;
 	struct rt_poller_state *t = &inst->poller_states[c->strand.poller];
-	pthread_t runner;
 	bool first;
 
-	/* Without the fabric any thread may run it. */
-	runner = atomic_load_explicit(&t->runner, memory_order_relaxed);
-	if (!c->fab || runner == pthread_self())
-		return false;
-	if (!patient && !runner)
-		return false;
 	rt_conn_get(c);
 	c->strand.handed_next = NULL;
 	pthread_mutex_lock(&t->lock);
@@ -77,6 +67,26 @@ static bool hand_over(struct rt_conn *c, bool patient)
 	if (first)
 		fab_poller_wake(inst->pollers[c->strand.poller]);
 	pthread_mutex_unlock(&t->lock);
+}
+
+/*
+ * Hand the connection, whose strand this thread has, over to its poller, if a thread is
+ * in rt_run() or, with @patient, even if none is now. Returns false if this thread must
+ * go on itself.
+ */
+static bool hand_over(struct rt_conn *c, bool patient)
+{
+	pthread_t runner;
+
+	/* Without the fabric any thread may run it. */
+	runner = atomic_load_explicit(
+		&c->inst->poller_states[c->strand.poller].runner,
+		memory_order_relaxed);
+	if (!c->fab || runner == pthread_self())
+		return false;
+	if (!patient && !runner)
+		return false;
+	pass_to_poller(c);
 	return true;
 }
 
@@ -139,6 +149,16 @@ void rt_strand_run(struct rt_conn *c)
 {
 	if (add_reason(c))
 		run_or_hand_over(c);
+}
+
+void rt_strand_defer(struct rt_conn *c)
+{
+	if (!add_reason(c))
+		return;
+	if (c->fab)
+		pass_to_poller(c);
+	else
+		rt_strand_release(c);
 }
 
 /* Take a second reference for the caller, since the runner may drop the mail's at

@@ -36,24 +36,9 @@
 #include <sys/param.h>
 
 #include "base/addr.h"
-#include "transport/flow/flow.h"
+#include "transport/flow/host.h"
 
 /* ---- Hosts ----------------------------------------------------------------- */
-
-struct rt_host {
-	struct cds_list_head link; /* of its bucket in inst->hosts */
-	/* Its connections; the sums of those that are gone. */
-	struct rt_host_info info;
-	struct rt_host_info sum; /* rt_for_each_host() */
-	struct rt_account account;
-	bool due; /* the account is to be reported */
-	unsigned int refs; /* connections, until they are freed */
-	unsigned int
-		conns; /* until they have ended and their Calls are returned */
-	atomic_size_t memory; /* octets of chunks and reassembly */
-	atomic_size_t reply_octets; /* of Replies that have not been sent */
-	atomic_size_t receives; /* octets reserved for connections */
-};
 
 void rt_hosts_init(struct rt_instance *inst)
 {
@@ -110,6 +95,7 @@ static struct rt_host *host_of(struct rt_instance *inst,
 		return NULL;
 	h->info.addr = addr;
 	h->account.addr = addr;
+	CDS_INIT_LIST_HEAD(&h->reads_waiting);
 	cds_list_add(&h->link, bucket);
 	return h;
 }
@@ -165,6 +151,7 @@ void rt_host_leave(struct rt_conn *c)
 	rt_assert_strand(c);
 	if (!h)
 		return;
+	assert(!c->flow.reads_wanted);
 	c->flow.host = NULL;
 	pthread_mutex_lock(&inst->lock);
 	if (!--h->refs)

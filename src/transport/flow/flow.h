@@ -4,7 +4,7 @@
  *
  * Reading order: credit.h and credit1.h (the arithmetic), credit.c, pump.c (which message
  * is sent next), receives.c (Receives, and what is reserved for a connection), account.c
- * (limits of hosts and connections).
+ * (limits of hosts and connections), reads.c (RDMA Reads under way).
  *
  * Context: the caller is the runner, unless a comment says otherwise.
  */
@@ -201,6 +201,19 @@ void rt_replies_sub(struct rt_conn *c, size_t n);
 bool rt_replies_over_limit(struct rt_conn *c, unsigned int others);
 /* Returns the reason for the log. Any thread. */
 const char *rt_replies_limit_text(struct rt_conn *c);
+
+/* reads.c */
+void rt_reads_init(struct rt_instance *inst);
+void rt_reads_destroy(struct rt_instance *inst);
+/* Count @n octets of RDMA Reads that a Call is about to post. Returns false if it must wait:
+ * then the turn hooks are called when this may be tried again. With @must it need not. */
+bool rt_reads_begin(struct rt_conn *c, size_t n, bool must);
+/* Count @n octets no more. Any thread. */
+void rt_reads_end(struct rt_conn *c, size_t n);
+/* A Call has been answered that had @n octets of them. */
+void rt_reads_answered(struct rt_conn *c, size_t n);
+/* No Call waits any more. */
+void rt_reads_cancel(struct rt_conn *c);
 
 /* account.c: connections that are not authenticated */
 /* Server: count a connection whose peer may authenticate itself. */

@@ -230,8 +230,15 @@ static void flow_release(struct rt_conn *c)
 static int flow_prepare(struct rt_instance *inst, const struct rt_params *p)
 {
 	rt_hosts_init(inst);
+	rt_reads_init(inst);
 	CDS_INIT_LIST_HEAD(&inst->unauthenticated);
 	return 0;
+}
+
+static void flow_destroy(struct rt_instance *inst)
+{
+	rt_reads_destroy(inst);
+	rt_hosts_destroy(inst);
 }
 
 const struct rt_part rt_part_flow = {
@@ -249,5 +256,5 @@ const struct rt_part rt_part_flow = {
 	.turn = flow_turn,
 	.release = flow_release,
 	.destroyed = rt_host_leave,
-	.destroy = rt_hosts_destroy,
+	.destroy = flow_destroy,
 };

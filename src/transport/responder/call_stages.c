@@ -9,9 +9,10 @@
  *   UPPER  the upper layer has it, also while it waits by rt_call_wait()
  *   REPLY  its Reply waits or is being sent (reply.c)
  *
- * A Call may stop for three reasons:
+ * A Call may stop for four reasons:
  *
  *   - an RDMA Read is pending;
+ *   - its host has enough RDMA Reads under way (rt_responding.unread, flow/reads.c);
  *   - there is no memory for the next chunk (rt_responding.starved);
  *   - the Replies that are queued for its host exceed the limit, or the pool is short of
  *     memory (rt_responding.waiting). Otherwise data read from storage would pile up when
@@ -33,6 +34,8 @@
 
 /* The data of a longer Read arrive in several FPDUs of iWARP, which have up to 64 KiB. */
 #define LONG_READ (64u << 10)
+/* ms: Reads that take longer do not count as under way, see flow/reads.c. */
+#define SLOW_READ_MS 1000
 
 static void refuse_code(struct rt_conn *c, struct rt_call_priv *call,
 			uint32_t code)
@@ -154,6 +157,13 @@ static int read_chunk(struct rt_conn *c, struct rt_call_priv *call,
 	return 0;
 }
 
+/* Count the Reads of @call no longer. */
+static void discount_reads(struct rt_conn *c, struct rt_call_priv *call)
+{
+	rt_reads_end(c, call->under_way);
+	call->under_way = 0;
+}
+
 /* A Call that has memory goes before those that have none, which may wait for just that:
  * then neither would go on. */
 static void enqueue_starved(struct rt_conn *c, struct rt_call_priv *call)
@@ -182,6 +192,9 @@ static void starve_or_fail(struct rt_conn *c, struct rt_call_priv *call, int rc)
 	uint32_t xid = call->pub.xid;
 
 	if (rc == -EAGAIN) {
+		/* It reads nothing meanwhile. */
+		if (!call->memory)
+			discount_reads(c, call);
 		if (!call->shortage_counted)
 			RT_COUNT(c, shortages, 1);
 		call->shortage_counted = true;
@@ -250,6 +263,8 @@ static void enqueue_waiting(struct rt_conn *c, struct rt_call_priv *call)
 	c->resp.wait_logged = true;
 	RT_COUNT(c, reply_waits, 1);
 	call->waiting = true;
+	/* Its connection may stand still. */
+	discount_reads(c, call);
 	/* A Call whose items have been read holds memory, so it precedes those whose
 	 * items are still to be read. */
 	cds_list_for_each_entry(other, &c->resp.waiting, queue)
@@ -272,6 +287,52 @@ static bool wait_before_items(struct rt_conn *c, struct rt_call_priv *call)
 	return true;
 }
 
+/* ---- RDMA Reads under way ------------------------------------------------- */
+
+/* Returns false if the Reads of @call may not begin now. */
+static bool count_reads(struct rt_conn *c, struct rt_call_priv *call, bool must)
+{
+	size_t n = rt_call_read_octets(call) - call->under_way;
+
+	if (!rt_reads_begin(c, n, must))
+		return false;
+	call->under_way += n;
+	return true;
+}
+
+/* The same; then it waits in `unread`. */
+static bool may_read(struct rt_conn *c, struct rt_call_priv *call)
+{
+	bool must = call->memory || call->shortage_counted;
+
+	if (rt_call_read_octets(call) <= call->under_way)
+		return true;
+	if ((must ||
+	     (!c->resp.reads_stalled && cds_list_empty(&c->resp.unread))) &&
+	    count_reads(c, call, must))
+		return true;
+	RT_COUNT(c, read_waits, 1);
+	call->unread = true;
+	cds_list_add_tail(&call->queue, &c->resp.unread);
+	return false;
+}
+
+/* Advance the Calls whose Reads may begin now. */
+static void begin_unread(struct rt_conn *c)
+{
+	while (c->state < RT_CLOSING && !c->resp.reads_stalled &&
+	       !cds_list_empty(&c->resp.unread)) {
+		struct rt_call_priv *call = cds_list_first_entry(
+			&c->resp.unread, struct rt_call_priv, queue);
+
+		if (!count_reads(c, call, false))
+			return;
+		call->unread = false;
+		cds_list_del(&call->queue);
+		rt_call_advance(c, call);
+	}
+}
+
 /* ---- Stages --------------------------------------------------------------- */
 
 static void deliver_or_wait(struct rt_conn *c, struct rt_call_priv *call)
@@ -288,6 +349,8 @@ static bool read_body(struct rt_conn *c, struct rt_call_priv *call)
 	int rc;
 
 	if (!call->nbase) {
+		if (!may_read(c, call))
+			return false;
 		rc = read_chunk(c, call, 0, call->nbody, call->body_len,
 				call->base, &call->nbase);
 		if (rc)
@@ -327,6 +390,8 @@ static bool vet_items(struct rt_conn *c, struct rt_call_priv *call)
 /* Returns true when all data items have been read. */
 static bool read_items(struct rt_conn *c, struct rt_call_priv *call)
 {
+	if (!may_read(c, call))
+		return false;
 	while (call->reads_begun < call->nreads) {
 		struct rt_read_chunk *r = &call->read[call->reads_begun];
 		unsigned int n;
@@ -393,6 +458,7 @@ static void read_done(struct rt_conn *c, struct rt_work *w,
 	rt_work_put(c, w);
 	assert(call->reads_pending && c->resp.calls_reading);
 	call->reads_pending--;
+	c->resp.reads_stalled = false;
 	if (!rt_work_ok(wc) || c->state >= RT_CLOSING)
 		call->failed = true;
 	if (call->reads_pending)
@@ -412,18 +478,38 @@ static void read_done(struct rt_conn *c, struct rt_work *w,
 
 /* ---- Calls that have waited ----------------------------------------------- */
 
+/* Returns the oldest Call whose Reads are pending and, if @counted, count as under way; or
+ * NULL. */
+static struct rt_call_priv *oldest_reading(const struct rt_conn *c,
+					   bool counted)
+{
+	struct rt_call_priv *call;
+
+	if (!c->resp.calls_reading)
+		return NULL;
+	cds_list_for_each_entry(call, &c->resp.calls, link)
+	{
+		if (call->stage < RT_CALL_UPPER && call->reads_pending &&
+		    (call->under_way || !counted))
+			return call;
+	}
+	return NULL;
+}
+
 /* Returns when the Reads of the oldest Call must have completed, or 0. */
 static uint64_t read_deadline(const struct rt_conn *c)
 {
-	const struct rt_call_priv *call;
+	const struct rt_call_priv *call = oldest_reading(c, false);
 
-	cds_list_for_each_entry(call, &c->resp.calls, link)
-	{
-		if (call->stage < RT_CALL_UPPER && call->reads_pending)
-			return call->reading_since +
-			       c->inst->cfg.continuation_ms;
-	}
-	return 0;
+	return call ? call->reading_since + c->inst->cfg.continuation_ms : 0;
+}
+
+/* Returns when the Reads of the oldest Call are slow, or 0. */
+static uint64_t slow_read_at(const struct rt_conn *c)
+{
+	const struct rt_call_priv *call = oldest_reading(c, true);
+
+	return call ? call->reading_since + SLOW_READ_MS : 0;
 }
 
 /* Returns the first Call that has waited too long while it holds memory, which other
@@ -551,18 +637,24 @@ static void responder_receive(struct rt_conn *c, const struct wire_msg *m,
 
 static uint64_t responder_due(struct rt_conn *c)
 {
-	uint64_t d = read_deadline(c);
+	uint64_t d = rt_earlier(read_deadline(c), slow_read_at(c));
 
 	d = rt_earlier(c->resp.memory_deadline, d);
 	/* Other connections may free memory, or send Replies. */
 	if (!cds_list_empty(&c->resp.starved) ||
-	    !cds_list_empty(&c->resp.waiting) || c->resp.memory_deadline)
+	    !cds_list_empty(&c->resp.waiting) ||
+	    !cds_list_empty(&c->resp.unread) || c->resp.memory_deadline)
 		d = rt_earlier(rt_now_ms() + RT_TICK_MS, d);
 	return d;
 }
 
 static void responder_expire(struct rt_conn *c, uint64_t now)
 {
+	for (uint64_t at; (at = slow_read_at(c)) && at <= now;) {
+		discount_reads(c, oldest_reading(c, true));
+		c->resp.reads_stalled = true;
+		rt_reads_cancel(c);
+	}
 	rt_end_if_late(c, read_deadline(c), now,
 		       "an RDMA Read is not answered");
 	rt_end_if_late(c, c->resp.memory_deadline, now,
@@ -576,12 +668,15 @@ static bool responder_busy(struct rt_conn *c)
 
 static void responder_turn(struct rt_conn *c)
 {
-	if (c->state >= RT_CLOSING)
+	if (c->state >= RT_CLOSING) {
+		rt_reads_cancel(c);
 		return;
+	}
 	if (!cds_list_empty(&c->resp.starved))
 		retry_starved(c, c->resp.starved_deadline <= rt_now_ms());
 	if (c->state < RT_CLOSING)
 		release_waiting(c);
+	begin_unread(c);
 }
 
 static void responder_disconnected(struct rt_conn *c)
@@ -635,6 +730,7 @@ static int responder_init(struct rt_conn *c)
 	CDS_INIT_LIST_HEAD(&c->resp.calls);
 	CDS_INIT_LIST_HEAD(&c->resp.starved);
 	CDS_INIT_LIST_HEAD(&c->resp.waiting);
+	CDS_INIT_LIST_HEAD(&c->resp.unread);
 	return 0;
 }
 

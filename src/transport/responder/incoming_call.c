@@ -47,6 +47,8 @@ static struct rt_call_priv *call_get(struct rt_conn *c)
 	call->shortage_counted = false;
 	call->starved_since = 0;
 	call->waiting = false;
+	call->unread = false;
+	call->under_way = 0;
 	call->nplaced = 0;
 	call->reads_pending = 0;
 	call->bufs = NULL;
@@ -128,9 +130,10 @@ void rt_call_free(struct rt_conn *c, struct rt_call_priv *call)
 	bool waiting = call->waiting;
 
 	rt_assert_strand(c);
-	if (call->starved || waiting) {
+	if (call->starved || waiting || call->unread) {
 		call->starved = false;
 		call->waiting = false;
+		call->unread = false;
 		cds_list_del(&call->queue);
 	}
 	if (call->reads_pending) {
@@ -151,6 +154,7 @@ void rt_call_free(struct rt_conn *c, struct rt_call_priv *call)
 	if (!call->posted_first)
 		c->credit.holding--;
 	rt_xid_count(c, call->pub.xid, -1);
+	rt_reads_end(c, call->under_way);
 	rt_memory_uncharge(c, call->memory);
 	rt_receive_return(c, &call->bufs);
 	cds_list_del(&call->link);
@@ -171,9 +175,14 @@ void rt_call_error(struct rt_conn *c, struct rt_call_priv *call,
 	rt_call_free(c, call);
 }
 
-void rt_call_begin(struct rt_call *call)
+void rt_call_begin(struct rt_call *pub)
 {
-	caa_container_of(call, struct rt_call_priv, pub)->begun = base_now_ns();
+	struct rt_call_priv *call =
+		caa_container_of(pub, struct rt_call_priv, pub);
+
+	call->begun = base_now_ns();
+	rt_reads_end(pub->conn, call->under_way);
+	call->under_way = 0;
 }
 
 void *rt_call_user(struct rt_call *call)

@@ -462,11 +462,10 @@ static bool send_reply(struct rt_conn *c, struct rt_outgoing *o)
 static void count_class(struct rt_conn *c, const struct rt_call_priv *call,
 			uint64_t now)
 {
-	uint64_t read = call->nbody ? call->body_len : 0;
+	size_t read = rt_call_read_octets(call);
 
-	for (unsigned int i = 0; i < call->nreads; i++)
-		if (!call->read[i].placed)
-			read += call->read[i].length;
+	if (read)
+		rt_reads_answered(c, read);
 	rt_class_add(rt_class_of(c, call->pub.op_class), call->pub.len, read,
 		     call->reply_octets, call->format->written(call),
 		     now - call->arrived);

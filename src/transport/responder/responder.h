@@ -37,7 +37,8 @@ struct rt_call_priv {
 	struct rt_call pub;
 	struct rt_mail mail;
 	struct cds_list_head link; /* rt_responding.calls */
-	struct cds_list_head queue; /* rt_responding.starved or .waiting */
+	struct cds_list_head
+		queue; /* rt_responding.starved, .waiting or .unread */
 	struct rt_outgoing outgoing; /* the Reply */
 	struct rt_call_priv *next_free;
 	bool idle; /* free, and not used since rt_calls_trim() */
@@ -47,6 +48,8 @@ struct rt_call_priv {
 	bool shortage_counted;
 	uint64_t starved_since; /* ms; 0 unless it also holds memory */
 	bool waiting; /* for Replies of its host to be sent */
+	bool unread; /* waits for fewer RDMA Reads to be under way */
+	size_t under_way; /* octets that rt_reads_begin() has counted */
 	bool long_read; /* rt_long_read() has been called */
 	uint32_t refuse_code;
 	size_t reply_octets; /* charged to the host */
@@ -147,6 +150,19 @@ static inline uint64_t rt_chunk_len(const struct wire_chunk_desc *d)
 
 	for (uint32_t i = 0; i < d->count; i++)
 		n += d->seg[i].length;
+	return n;
+}
+
+/* Returns the octets that RDMA Reads bring until the end of the Call's stage. */
+static inline size_t rt_call_read_octets(const struct rt_call_priv *call)
+{
+	size_t n = call->nbody ? call->body_len : 0;
+
+	if (call->stage == RT_CALL_BODY)
+		return n;
+	for (unsigned int i = 0; i < call->nreads; i++)
+		if (!call->read[i].placed)
+			n += call->read[i].length;
 	return n;
 }
 
