@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "rt_pair.h"
+#include "transport/core/core.h"
 #include "unit.h"
 
 #define POLLERS 2
@@ -153,6 +154,8 @@ static void *worker(void *arg)
 			call_back(call->conn, &seed);
 		if (rng(&seed) % 128 == 0)
 			rt_conn_close(call->conn, rng(&seed) % 2);
+		if (rng(&seed) % 4)
+			rt_call_begin(call);
 		rt_pair_answer(&t.answers, call);
 	}
 }
@@ -324,6 +327,7 @@ static void run(const struct fab_ops *provider, struct fab_domain *dom,
 	pthread_t pollers[2 * POLLERS], workers[WORKERS], callers[CALLERS];
 	pthread_t stats;
 	struct rt_listener *l;
+	struct rt_totals totals;
 	uintptr_t i;
 
 	memset(&t, 0, sizeof(t));
@@ -335,6 +339,8 @@ static void run(const struct fab_ops *provider, struct fab_domain *dom,
 	t.inst[0] = instance(provider, dom, vers);
 	t.inst[1] = instance(provider, dom, vers);
 	CU_ASSERT_TRUE_FATAL(t.inst[0] && t.inst[1]);
+	/* Few, so that Calls of all threads wait for each other's. */
+	t.inst[1]->reads.least = 5000;
 	CU_ASSERT_EQUAL_FATAL(rt_listen(t.inst[1], (struct sockaddr *)&in,
 					sizeof(in), &server_ops, &t, &l),
 			      0);
@@ -370,6 +376,8 @@ static void run(const struct fab_ops *provider, struct fab_domain *dom,
 	CU_ASSERT_TRUE(t.ok > CALLERS * CONNECTIONS * RPCS / 4);
 	CU_ASSERT_TRUE(t.reverse_done > 0);
 	CU_ASSERT_EQUAL(t.answers.answers, t.answers.dones);
+	rt_totals(t.inst[1], &totals);
+	CU_ASSERT_EQUAL(totals.reads_under_way, 0);
 	/* Both also check that nothing is left. */
 	rt_instance_destroy(t.inst[0]);
 	rt_instance_destroy(t.inst[1]);
