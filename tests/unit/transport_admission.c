@@ -204,6 +204,30 @@ static void is_allowed(void)
 	iwarp_end(&w);
 }
 
+#define TRUNK 64
+
+/* By default a host may have the connections of four mounts with nconnect=16. */
+static void of_a_host(void)
+{
+	struct rt_allow all = allow("127.0.0.0/8", "::/0");
+	struct rt_config cfg;
+	struct iwarp w;
+
+	iwarp_start(&w, &all);
+	for (unsigned int i = 0; i < TRUNK; i++)
+		CU_ASSERT_TRUE_FATAL(iwarp_connect(&w));
+	CU_ASSERT_EQUAL(refused(w.server, RT_REFUSED_host_connections), 0);
+	cfg = *rt_instance_config(w.server);
+	cfg.max_host_connections = TRUNK;
+	CU_ASSERT_EQUAL(rt_instance_configure(w.server, &cfg), 0);
+	CU_ASSERT_FALSE(iwarp_connect(&w));
+	CU_ASSERT_TRUE(refused(w.server, RT_REFUSED_host_connections) > 0);
+	CU_ASSERT_PTR_NOT_NULL(strstr(w.s.said,
+				      "the limit of connections of its host is "
+				      "reached (64)"));
+	iwarp_end(&w);
+}
+
 /* ---- By the loop, which does not ask -------------------------------------- */
 
 static void asked_late(void)
@@ -680,6 +704,7 @@ static void all_at_once(void)
 static const struct unit_test tests[] = {
 	{ "not allowed", not_allowed },
 	{ "is allowed", is_allowed },
+	{ "of a host", of_a_host },
 	{ "asked late", asked_late },
 	{ "evicts", evicts },
 	{ "evicts so many", evicts_so_many },

@@ -104,6 +104,7 @@ int rt_host_join(struct rt_conn *c, const struct sockaddr_storage *peer)
 {
 	struct rt_instance *inst = c->inst;
 	struct rt_host *h;
+	unsigned int max = RT_CURRENT(inst, max_host_connections);
 	int rc = 0;
 
 	rt_assert_strand(c);
@@ -111,7 +112,7 @@ int rt_host_join(struct rt_conn *c, const struct sockaddr_storage *peer)
 	h = host_of(inst, peer, true);
 	if (!h) {
 		rc = -ENOMEM;
-	} else if (h->conns >= RT_CURRENT(inst, max_host_connections)) {
+	} else if (h->conns >= max) {
 		rc = -EUSERS;
 	} else {
 		inst->nhosts_due -= !h->refs && h->due;
@@ -121,11 +122,12 @@ int rt_host_join(struct rt_conn *c, const struct sockaddr_storage *peer)
 		c->flow.host = h;
 	}
 	pthread_mutex_unlock(&inst->lock);
-	if (rc)
-		rt_log(c, LOG_WARNING, "connection refused: %s",
-		       rc == -EUSERS ?
-			       "the limit of connections of its host is reached" :
-			       strerror(-rc));
+	if (rc == -EUSERS)
+		rt_log(c, LOG_WARNING,
+		       "connection refused: the limit of connections of its host is reached (%u)",
+		       max);
+	else if (rc)
+		rt_log(c, LOG_WARNING, "connection refused: %s", strerror(-rc));
 	return rc;
 }
 
