@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """How the server knows a client that comes back.
 
-    again.py answered|anew|apart|secret|session|bound|withheld|nothing|waits|state|stale|privileged NFS-PORT MOUNT-PORT RDMA-PORT DIR
+    again.py answered|anew|apart|secret|session|trunk|bound|withheld|nothing|waits|state|stale|privileged NFS-PORT MOUNT-PORT RDMA-PORT DIR
                                             the server exports DIR as /export
 
 By RDMA a client has another port on each connection, so Ganesha is told of a
@@ -21,6 +21,8 @@ port that does not change. Version 1 and 2 of the transport.
                 the Call, twice; again.test reads the server's log.
     session     An NFSv4.1 session that has been used over many connections, more
                 than Ganesha remembers, can still be used, and ended.
+    trunk       It can be used over 64 connections at once, as four mounts with 16 each
+                make them, and over those that are left when some have ended.
     bound       A session is ended over a connection that is bound to it, by
                 whatever binds one; over no other, though it be of the same address.
     withheld    What Ganesha is not to see (src/ntirpc/quirks/withheld.h) is answered in
@@ -62,6 +64,7 @@ LOCK, LOCKU, FREE_STATEID, LOCK_DENIED = 12, 14, 45, 10010
 AUTH_TOOWEAK = 5
 STALE_CLIENTID, STALE_STATEID = 10022, 10023
 CONNECTIONS = 40  # Ganesha counts 16 of a session
+AT_ONCE = 64
 
 
 class Version1:
@@ -214,6 +217,22 @@ def session(v, fh, folder):
         assert not done.status, "connection %d: status %d" % (i + 2,
                                                               done.status)
     s.end(c)
+    v.bench.end()
+
+
+def trunk(v, fh, folder):
+    def used(conns):
+        for c in conns:
+            done = s.compound(c, s.sequence(), u32(rpc.PUTROOTFH))
+            assert not done.status, "status %d" % done.status
+
+    conns = [v.connect() for _ in range(AT_ONCE)]
+    s = Session(v, conns[0])
+    used(conns)
+    for _ in range(AT_ONCE // 2):
+        v.bench.conns.pop(0).close(reset=True)
+    used(conns[AT_ONCE // 2:])
+    s.end(conns[-1])
     v.bench.end()
 
 
@@ -544,7 +563,7 @@ def main(what, nfs_port, mount_port, port, folder):
     for v in Version1(bench), Version2(bench):
         try:
             {"answered": answered, "anew": anew, "apart": apart,
-             "secret": secret, "session": session,
+             "secret": secret, "session": session, "trunk": trunk,
              "bound": bound, "withheld": withheld,
              "nothing": nothing, "waits": waits,
              "state": state, "stale": lambda *args: stale(Tcp(nfs_port), *args),
