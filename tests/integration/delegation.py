@@ -11,6 +11,8 @@ to the connection by which the first client was given it:
 
     stays       nothing; it is called back by it
     replaced    the client has another one, bound to its session, before
+    trunked     it ends after the callback came, which was not answered; another one,
+                which the session has used meanwhile, is bound in its place
     ended       the client comes back when it is about to be called
     unanswered  it ends after the callback came, which was not answered
     late        likewise, when the server has given up that callback
@@ -115,8 +117,12 @@ def told(holder):
 
 def come_back(holder):
     """Another connection, as a client makes it the session's."""
-    seen = len(holder.cb_seen)
     holder.reconnect()
+    bind_it(holder)
+
+
+def bind_it(holder):
+    seen = len(holder.cb_seen)
     # The server may learn of the end of the old one a little later.
     wait("the client is not told that it has no back channel",
          lambda: told(holder) & CB_PATH_DOWN)
@@ -155,6 +161,25 @@ def lose(d, seconds):
         sys.exit("the server did not give up: %r" % holder.cb_seen)
 
 
+def trunk(d):
+    """Two connections of one session, of which the first has the back channel."""
+    holder = d.holder
+    first = holder.another()
+    if told(holder):
+        sys.exit("by its second connection told %x" % holder.status_flags)
+    second, holder.rpc = holder.rpc, first
+    holder.silent = True
+    until(d, lambda: holder.cb_seen)
+    holder.silent = False
+    holder.rpc = second
+    second.xid = first.xid
+    first.close()
+    bind_it(holder)
+    until(d, lambda: d.recalled)
+    if holder.cb_seen.count(holder.cb_seen[0]) != 2:
+        sys.exit("the first is not sent again: %r" % holder.cb_seen)
+
+
 def main(host, port, minor, data, how="stays", what="delegation", size=4096):
     # No other file: Ganesha grants nothing soon after a recall.
     name = "delegated-%d" % os.getpid()
@@ -172,6 +197,8 @@ def main(host, port, minor, data, how="stays", what="delegation", size=4096):
         drop(d)
         time.sleep(30)
         come_back(first)
+    elif how == "trunked":
+        trunk(d)
     elif how == "unanswered":
         lose(d, 0)
     elif how == "late":

@@ -440,13 +440,16 @@ class V4(Client):
         self.sequence, self.free = [0] * self.slots, list(range(self.slots))
         self.session = session
 
+    def another(self):
+        """The session goes on by another connection, to which nothing is bound.
+        That of before is returned."""
+        before, self.rpc = self.rpc, Rpc(*self.where)
+        self.rpc.xid, self.rpc.on_call = before.xid, self.answer
+        return before
+
     def reconnect(self):
-        """The session goes on by another connection; nothing is bound."""
         self.rpc.close()
-        xid = self.rpc.xid
-        self.rpc = Rpc(*self.where)
-        self.rpc.xid = xid
-        self.rpc.on_call = self.answer
+        self.another()
 
     def bind(self, direction=3):
         """BIND_CONN_TO_SESSION: the direction that the server gives."""
