@@ -42,8 +42,8 @@ make_patterns
 resident
 SECOND_MOUNT="proto=tcp,port=$GATEWAY_PORT 198.18.0.1:/export"
 
-mounted() { # VERS [ADDRESS [WHERE]]
-	local options=vers=$1,proto=tcp,port=$GATEWAY_PORT
+mounted() { # VERS [ADDRESS [WHERE [OPTIONS]]]
+	local options=vers=$1,proto=tcp,port=$GATEWAY_PORT${4:+,$4}
 
 	[ "$1" != 3 ] || options+=,nolock,mountproto=tcp,mountport=$MNT_PORT
 	within 200 mount -t nfs -o "$options" "${2:-127.0.0.1}:/export" "${3:-$MNT}"
@@ -73,6 +73,18 @@ for vers in $versions; do
 	check "kernel-remove-v$vers" emptied
 	check "kernel-unmount-v$vers" within 200 umount "$MNT"
 done
+# Several connections of a session: the gateway has one by RDMA for each.
+several() {
+	files_in && files_out && stats "$GANESHA_STATS" 'sum(
+		c["stats"]["calls_received"] > 5 for c in connections) == 4'
+}
+if [[ " $versions " == *" 4.1 "* ]]; then
+	check kernel-nconnect-before await 100 stats "$GANESHA_STATS" 'connections_now == 0'
+	check kernel-nconnect-mount mounted 4.1 127.0.0.1 "$MNT" nconnect=4
+	check kernel-nconnect several
+	check kernel-nconnect-remove emptied
+	check kernel-nconnect-unmount within 200 umount "$MNT"
+fi
 # By NFSv4.1 Linux has a Reply chunk for what is so long.
 if [[ " $versions " == *" 3 "* ]]; then
 	check kernel-continued stats "$GANESHA_STATS" 'totals["continued_sent"] > 0'
