@@ -6,7 +6,7 @@
 #	nfsrdma-guest.sh rxe '' [PART...]	client and server on an rxe each
 #	nfsrdma-guest.sh siw MODULE [PART...]	client on siw, server on iwarp
 #
-# PART: versions, many, capture, random, restart, delegation; without any, all. Or
+# PART: versions, many, capture, random, restart, delegation, trunk; without any, all. Or
 # brief, for the least of each version (RPCRDMA_VERSIONS, if not all of them); or
 # workloads, for workloads.sh alone.
 #
@@ -26,7 +26,7 @@ isolate "$@"
 kind=$1
 module=${2:-}
 parts=" ${*:3} "
-[ $# -gt 2 ] || parts=" versions many capture random restart delegation "
+[ $# -gt 2 ] || parts=" versions many capture random restart delegation trunk "
 wanted() { [[ $parts == *" $1 "* ]]; }
 
 # ---- Network ---------------------------------------------------------------
@@ -43,6 +43,12 @@ iwarp_server() {
 	ip -n peer link set d1 mtu 9000 up
 	ip link set d0 mtu 9000 up
 	ip route add 10.9.2.0/24 dev d0 src 10.9.1.1
+	# Ganesha takes addresses for those of one server if the last 32 bits are the same,
+	# but all of a client for different ones.
+	ip address add fd09:1::1/64 dev d0 nodad
+	ip -n peer address add fd09:1::2/64 dev d1 nodad
+	ip -n peer address add fd09:2::2/128 dev d1 nodad
+	ip route add fd09:2::2 dev d0 src fd09:1::1
 	ip link add two0 netns two type veth peer name two1 netns peer
 	ip -n peer address add 10.9.3.2/24 dev two1
 	ip -n peer link set two1 up
@@ -117,13 +123,20 @@ if ! network >"$WORK/network" 2>&1; then
 	finish
 fi
 
-# mounted VERS [ADDRESS [WHERE]]
+# mounted VERS [ADDRESS [WHERE [OPTIONS]]]
 mounted() {
-	local options=vers=$1,proto=rdma,port=$RDMA_PORT
+	local options=vers=$1,proto=rdma,port=$RDMA_PORT${4:+,$4}
 	[ "$1" != 3 ] || options+=,nolock,mountproto=tcp,mountport=$MNT_PORT
+	[[ ${2:-} != *:* ]] || options+=,proto=rdma6
 	within 400 mount -t nfs -o "$options" "${2:-10.9.1.2}:/export" "${3:-$MNT}"
 }
-by_rdma() { grep -A 40 " mounted on $MNT with" /proc/self/mountstats | grep -q 'xprt:.*rdma'; }
+# by_rdma [NUMBER]: each of its transports, of which it has so many
+by_rdma() {
+	awk -v at="$MNT" -v wanted="${1:-1}" '$1 == "device" { here = $5 == at }
+		here && $1 == "xprt:" { if ($2 == "rdma") n++; else others++ }
+		END { if (n != wanted || others) { print n " by RDMA"; exit 1 } }' \
+		/proc/self/mountstats
+}
 
 GANESHA_BIND=0.0.0.0
 if ! start_ganesha "$WORK/ganesha" "$DATA" "Provider = $PROVIDER;"; then
@@ -439,7 +452,7 @@ the_end() {
 	fi
 	finish
 }
-if ! wanted delegation; then the_end; fi
+if ! wanted delegation && ! wanted trunk; then the_end; fi
 
 LEASE=$RPCRDMA_BUILD/tests/tools/librpcrdma-test-lease.so
 sed -i -e 's/Graceless = false.*;/Graceless = true; Delegations = true;/' \
@@ -449,21 +462,116 @@ GANESHA_WRAP+=" env LD_PRELOAD=$(bare "$LEASE")"
 # The client has the file open, and the other writes to it: it has to wait
 # until the delegation is given back, which the server asks for by a reverse
 # Call. Then the first sees what was written.
-recalled() { # VERS
-	local file=$MNT/delegated-$1
-	echo first >"$DATA/delegated-$1"
+recalled() { # VERS [COMMAND...], which is run when it has been given
+	local name=delegated-$SECONDS
+	local file=$MNT/$name
+	echo first >"$DATA/$name"
 	exec 8<"$file" || return 1
 	[ "$(cat <&8)" = first ] || return 2
+	"${@:2}" || return 5
 	within 400 ip netns exec two bash -c "
 		mount -t nfs -o vers=$1,$SECOND_MOUNT $MNT &&
-		echo second >$MNT/delegated-$1 && umount $MNT" || return 3
+		echo second >$file && umount $MNT" || return 3
 	exec 8<&-
-	[ "$(within 200 cat "$file")" = second ] && [ "$(cat "$DATA/delegated-$1")" = second ]
+	[ "$(within 200 cat "$file")" = second ] && [ "$(cat "$DATA/$name")" = second ]
 }
-if ! run_ganesha "$WORK/ganesha"; then
+
+# ---- Several connections -----------------------------------------------------
+
+kernel_at_least() { printf '%s\n' "$1" "$(uname -r)" | sort -VC; }
+connections() { await 100 stats "$GANESHA_STATS" "connections_now == $1" "${@:2}"; }
+several() { # TRANSPORTS [CONNECTIONS]: of the mount, and of all; all are used
+	within 200 bash -c "for i in 1 2 3; do cp '$LOCAL/1048577' '$MNT/one-'\$i & done; wait" &&
+		files_in && uncached && files_out && by_rdma "$1" || return 1
+	connections "${2:-$1}" 'totals["errors_sent"] == 0' 'totals["dropped"] == 0' \
+		"all(c['stats']['calls_received'] > 5 for c in connections)"
+}
+# One ends, the others go on: that which has carried callbacks, or (not) another.
+evicted() { # ''|not
+	local peer
+	peer=$(python3 - "$GANESHA_STATS" "$1" <<-'END'
+	import json, socket, sys
+	s = socket.socket(socket.AF_UNIX)
+	s.connect(sys.argv[1])
+	print(next(c["peer"] for c in json.load(s.makefile())["connections"]
+	           if (c["stats"]["reverse_calls_sent"] > 0) != (sys.argv[2] == "not")))
+	END
+	) && "$RPCRDMA_BUILD/bin/rpcrdma-ctl" evict "$peer"
+}
+# The client goes on working meanwhile: only then SEQUENCE tells it soon.
+working() { # COMMAND...
+	local worker status=0
+	rm -f "$WORK/rest"
+	( until [ -e "$WORK/rest" ]; do stat -f "$MNT" >/dev/null; sleep 0.2; done ) &
+	worker=$!
+	CLEANUP_PIDS+=("$worker")
+	"$@" || status=$?
+	: >"$WORK/rest"
+	wait "$worker"
+	return "$status"
+}
+# called_back NAME CONNECTIONS: with all of them; when one has ended; when that has which
+# carried the callbacks, and the client has bound another one
+called_back() {
+	check "$kind-$1" several "$2"
+	check "$kind-$1-recall" by_tcp working recalled 4.1
+	[ "$2" = 1 ] || check "$kind-$1-recall-another" by_tcp working recalled 4.1 evicted not
+	check "$kind-$1-recall-ended" by_tcp working recalled 4.1 evicted ''
+	check "$kind-$1-by-another" stats "$GANESHA_STATS" \
+		'any(c["stats"]["reverse_calls_sent"] for c in connections)'
+	still_serving 4.1
+	check "$kind-$1-again" several "$2"
+	check "$kind-$1-not-revoked" bash -c "! grep -E 'Revoking|CB channel down' '$GANESHA_LOG'"
+	check "$kind-$1-remove" emptied
+}
+unmounted() { # WHERE...: no connection stays
+	within 200 umount "$@" && connections 0
+}
+trunked() {
+	local also=$WORK/also n
+	mkdir -p "$also"
+	check "$kind-addresses-mount" mounted 4.1 10.9.1.2 "$MNT" max_connect=4,trunkdiscovery
+	check "$kind-addresses-second" mounted 4.1 10.9.2.1 "$also" max_connect=4,trunkdiscovery
+	check "$kind-addresses" several 1 2
+	check "$kind-addresses-unmount" unmounted "$also" "$MNT"
+	if [ "$kind" = siw ]; then
+		check "$kind-trunk-mount" mounted 4.1 [fd09:1::2] "$MNT" max_connect=4,trunkdiscovery
+		check "$kind-trunk-second" mounted 4.1 [fd09:2::2] "$also" max_connect=4,trunkdiscovery
+		called_back trunk 2
+		check "$kind-trunk-unmount" unmounted "$also" "$MNT"
+	fi
+	check "$kind-nconnect-mount-v3" mounted 3 10.9.1.2 "$MNT" nconnect=4
+	check "$kind-nconnect-v3" several 4
+	check "$kind-nconnect-remove-v3" emptied
+	check "$kind-nconnect-unmount-v3" unmounted "$MNT"
+	# Before 6.9 Linux has one connection of NFSv4 over RDMA, whatever it is told.
+	n=1
+	! kernel_at_least 6.9 || n=4
+	check "$kind-nconnect-mount" mounted 4.1 10.9.1.2 "$MNT" nconnect=4
+	called_back nconnect $n
+	check "$kind-nconnect-unmount" unmounted "$MNT"
+}
+
+serve_delegations() {
+	run_ganesha "$WORK/ganesha" && return
 	not_ok "$kind-delegation-start" "$(tail -n 3 "$GANESHA_LOG" | tr '\n' ' ')"
 	finish
+}
+if wanted trunk; then
+	export DBUS_SYSTEM_BUS_ADDRESS=unix:path=$WORK/bus
+	start_bg dbus-daemon --config-file=/usr/share/dbus-1/system.conf --nofork \
+		--nopidfile --nosyslog "--address=$DBUS_SYSTEM_BUS_ADDRESS" 2>"$WORK/bus.log"
+	await 100 test -S "$WORK/bus"
+	[ "$kind" != siw ] || sed -i.one \
+		"s/Provider = iwarp;/& Bind_Addr = 10.9.1.2, 10.9.2.1, \"fd09:1::2\", \"fd09:2::2\";/" \
+		"$WORK/ganesha/ganesha.conf"
+	serve_delegations
+	trunked
+	[ "$kind" != siw ] || mv "$WORK/ganesha/ganesha.conf.one" "$WORK/ganesha/ganesha.conf"
+	check "$kind-server-end-trunk" stop_ganesha
 fi
+if ! wanted delegation; then the_end; fi
+serve_delegations
 calls=0
 versions=(4.1)
 [ "$kind" = rxe ] || versions+=(4.2)
