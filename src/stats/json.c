@@ -391,6 +391,10 @@ void stats_json(FILE *f, const struct stats_source *src)
 	fprintf(f, ", \"version\": \"%s\", \"uptime\": %.3f, \"provider\": ",
 		RPCRDMA_VERSION, (double)(base_now_ns() - src->started) / 1e9);
 	put_string(f, src->provider);
+	if (src->last_provider) {
+		fputs(", \"last_provider\": ", f);
+		put_string(f, src->last_provider);
+	}
 	fputs(", \"listeners\": [", f);
 	put_listeners(f, src, false);
 	fputs("], \"listeners_down\": [", f);

@@ -31,6 +31,8 @@ struct stats_source {
 	/* NULL for a program of this project */
 	const char *program_version;
 	const char *provider;
+	/* The one that was chosen at the last start, if it was another; else NULL. */
+	const char *last_provider;
 	uint64_t started; /* base_now_ns() */
 	/* Protects the listeners, if they may change while others read; or NULL. A leaf. */
 	pthread_mutex_t *lock;

@@ -44,6 +44,7 @@ if(GANESHA_NFSD AND TARGET rpcrdma_ntirpc)
 		${PROJECT_SOURCE_DIR}/src/ganesha/bind/parser.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/hook/reload.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/serve/admin.c
+		${PROJECT_SOURCE_DIR}/src/ganesha/serve/last_provider.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/serve/server_listen.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/serve/resource.c
 		${PROJECT_SOURCE_DIR}/src/ganesha/serve/listeners.c

@@ -499,17 +499,12 @@ static void found(void)
 			gsh.report_config_errors && gsh.load_config_from_parse);
 }
 
-/* The addresses of a server with this file. */
-static void served(const char *text, unsigned int n, const char *first,
-		   const char *second)
+static struct gsh_config *tree_of(const char *text)
 {
 	char path[] = "/tmp/rpcrdma-check-XXXXXX";
-	struct gr_config cfg = { .port = 20049 };
-	struct sockaddr_storage at_tcp, want;
 	struct gsh_config_errors e;
 	struct gsh_config *tree;
 	int fd = mkstemp(path);
-	struct gr_addrs at;
 
 	CU_ASSERT_FATAL(fd >= 0);
 	CU_ASSERT_EQUAL(write(fd, text, strlen(text)), (ssize_t)strlen(text));
@@ -517,9 +512,21 @@ static void served(const char *text, unsigned int n, const char *first,
 	CU_ASSERT_TRUE_FATAL(gsh.init_error_type(&e));
 	tree = parse(path, &e);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(tree);
+	unlink(path);
+	return tree;
+}
+
+/* The addresses of a server with this file. */
+static void served(const char *text, unsigned int n, const char *first,
+		   const char *second)
+{
+	struct gr_config cfg = { .port = 20049 };
+	struct gsh_config *tree = tree_of(text);
+	struct sockaddr_storage at_tcp, want;
+	struct gr_addrs at;
+
 	gr_tcp_address(&gsh, tree, &at_tcp);
 	release(tree);
-	unlink(path);
 	cfg.port = strstr(text, "NFS_Port = 7") ? 7 : 2049;
 	gr_listen_addresses(&cfg, &at_tcp, &at);
 	CU_ASSERT_EQUAL_FATAL(at.n, n);
@@ -550,6 +557,69 @@ static void tcp(void)
 	served("NFS_Core_Param { Bind_addr = \"::\"; NFS_Port = 7; }\n", 2,
 	       "0.0.0.0", "::");
 	served("NFS_Core_Param { Bind_addr = \"::1\"; }\n", 1, "::1", NULL);
+}
+
+/* ---- What Provider = auto chose before ------------------------------------- */
+
+static void recovery_root(const char *text, const char *want)
+{
+	struct gsh_config *tree = tree_of(text);
+	char root[GR_ROOT_ROOM];
+
+	gr_recovery_root(&gsh, tree, root);
+	CU_ASSERT_STRING_EQUAL(root, want);
+	release(tree);
+}
+
+static void recovery_roots(void)
+{
+	recovery_root("RDMA { }\n", "/var/lib/nfs/ganesha");
+	recovery_root("NFSv4 { Graceless = true; }\n", "/var/lib/nfs/ganesha");
+	recovery_root("NFSv4 { RecoveryRoot = /srv/a; Graceless = true; }\n",
+		      "/srv/a");
+	recovery_root("nfsv4 { recoveryroot = \"/srv/a b\"; }\n", "/srv/a b");
+}
+
+static void write_file(const char *path, const char *text)
+{
+	FILE *f = fopen(path, "w");
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+	fputs(text, f);
+	fclose(f);
+}
+
+static void last_provider(void)
+{
+	char dir[] = "/tmp/rpcrdma-check-XXXXXX", path[64], text[16] = "";
+	FILE *f;
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/rdma-provider", dir);
+	complaints = 0;
+	/* The first start, and two alike. */
+	for (int i = 0; i < 3; i++)
+		CU_ASSERT_PTR_NULL(gr_last_provider(&gsh, dir, "verbs"));
+	/* Whoever has written that is of no concern. */
+	write_file(path, "else\n");
+	CU_ASSERT_PTR_NULL(gr_last_provider(&gsh, dir, "verbs"));
+	write_file(path, "");
+	CU_ASSERT_PTR_NULL(gr_last_provider(&gsh, dir, "iwarp"));
+	CU_ASSERT_EQUAL(complaints, 0);
+	CU_ASSERT_STRING_EQUAL(gr_last_provider(&gsh, dir, "verbs"), "iwarp");
+	CU_ASSERT_EQUAL(complaints, 1);
+	CU_ASSERT_PTR_NULL(gr_last_provider(&gsh, dir, "verbs"));
+	CU_ASSERT_EQUAL(complaints, 1);
+	f = fopen(path, "r");
+	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+	CU_ASSERT_PTR_NOT_NULL(fgets(text, sizeof(text), f));
+	CU_ASSERT_STRING_EQUAL(text, "verbs\n");
+	fclose(f);
+	unlink(path);
+	/* Nothing else is left, and without the directory it is no fault. */
+	CU_ASSERT_EQUAL(rmdir(dir), 0);
+	CU_ASSERT_PTR_NULL(gr_last_provider(&gsh, dir, "iwarp"));
+	CU_ASSERT_EQUAL(complaints, 1);
 }
 
 /* ---- The process that checks ---------------------------------------------- */
@@ -903,6 +973,8 @@ static const struct unit_test tests[] = {
 	{ "locked memory", locked },
 	{ "found", found },
 	{ "NFS over TCP", tcp },
+	{ "recovery root", recovery_roots },
+	{ "last provider", last_provider },
 	{ "verdicts", verdicts },
 	{ "starts", starts },
 	{ "reloads", reloads },

@@ -116,6 +116,7 @@ bool gr_file_start(struct gr_file *f, struct gr_server *s,
 	}
 	f->was_read = true;
 	gr_tcp_address(g, tree, &s->bind);
+	gr_recovery_root(g, tree, s->recovery_root);
 	gr_file_text(g, gr_file_path(), &text);
 	f->config = gr_config_load(g, tree, &s->cfg);
 	/* The parser may have dropped Required, too. */

@@ -18,6 +18,7 @@
 #include "ganesha/serve/admin.h"
 #include "ganesha/serve/control.h"
 #include "ganesha/serve/host.h"
+#include "ganesha/serve/last_provider.h"
 #include "ganesha/serve/listeners.h"
 #include "ganesha/serve/liveness.h"
 #include "ganesha/serve/port_watch.h"
@@ -42,6 +43,7 @@ struct gr_server {
 	 * keeps the addresses of clients in this family. Family 0: not known. */
 	struct sockaddr_storage tcp;
 	struct sockaddr_storage bind; /* gr_tcp_address() */
+	char recovery_root[GR_ROOT_ROOM];
 	struct rt_instance *inst;
 	struct auth_gss *auth; /* while there is an instance that may use it */
 	const char *provider;

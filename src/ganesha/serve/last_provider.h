@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * last_provider - what Provider = auto chose when the server started before
+ *
+ * A client of a device may not be able to connect to software, nor the other way round. So a
+ * server that chooses another provider than before says so. Its choice is kept in a file in
+ * Ganesha's RecoveryRoot, which servers that take over from each other share, like their
+ * clients.
+ */
+#ifndef RPCRDMA_GANESHA_LAST_PROVIDER_H
+#define RPCRDMA_GANESHA_LAST_PROVIDER_H
+
+#include "ganesha/bind/gsh.h"
+
+#define GR_ROOT_ROOM 1024
+
+/* Set @root to RecoveryRoot of NFSv4 in @tree. Context: main thread. */
+void gr_recovery_root(const struct gsh *g, struct gsh_config *tree,
+		      char root[GR_ROOT_ROOM]);
+/*
+ * Note in @root that the server uses @provider. Returns the provider that it used before, if
+ * that is another one, after logging it; else NULL. A failure is logged, too.
+ */
+const char *gr_last_provider(const struct gsh *g, const char *root,
+			     const char *provider);
+
+#endif /* RPCRDMA_GANESHA_LAST_PROVIDER_H */
