@@ -407,6 +407,7 @@ static void other_items(void)
 		"Bind_Addr = \"fe80::1%lo\", \"fe80::2%1\", 192.0.2.1;",
 		"Device = mlx5_0;",
 		"Device = mlx5_0, mlx5_bond_0, \"bnxt_re-eth0\";",
+		"Device = \"0M\", \"1\", \"true\";",
 		"Enable = false;",
 		"Required = true;",
 		"Worker_Polling = false;",

@@ -264,7 +264,16 @@ int gr_devices_read(const char *token, int term, struct gsh_config_item *item,
 
 void gr_devices_print(FILE *f, const void *value)
 {
-	fputs(((const struct gr_devices *)value)->names, f);
+	const char *at = ((const struct gr_devices *)value)->names, *comma = "";
+	size_t n;
+
+	/* The parser takes a name that begins with a digit in quotes only. */
+	for (; *at; at += n) {
+		at += strspn(at, ", ");
+		n = strcspn(at, ", ");
+		fprintf(f, "%s\"%.*s\"", comma, (int)n, at);
+		comma = ", ";
+	}
 }
 
 void *gr_allow_init(void *link_mem, void *self)
