@@ -63,6 +63,7 @@
 #ifndef RPCRDMA_FABRIC_H
 #define RPCRDMA_FABRIC_H
 
+#include <limits.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -138,7 +139,20 @@ struct fab_domain_params {
 	/* verbs: names of the devices to use, with commas between them; NULL or
 	 * "": all. */
 	const char *devices;
+	/* Of the packets that are sent: type of service (IPv4) or traffic class
+	 * (IPv6); if not given, the system's. On InfiniBand and RoCE both ends
+	 * use that of the side that connects. */
+	bool service_type_given;
+	uint8_t service_type;
+	/* verbs: time-out of an acknowledgement, 4.096 us * 2^n, at most 31; 0:
+	 * what the connection manager derives from the path. */
+	uint8_t ack_timeout;
+	/* verbs: silence after which a peer is probed; 0: 20000; FAB_NEVER: it
+	 * is not. */
+	unsigned int keepalive_ms;
 };
+
+#define FAB_NEVER UINT_MAX
 
 /* Returns the table of "iwarp" or "verbs", or NULL if it is not built in. */
 const struct fab_ops *fab_provider(const char *name);

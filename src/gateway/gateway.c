@@ -123,9 +123,7 @@ static int instance_start(struct program *p)
 	struct gw_options *o = &p->gw.opt;
 	struct rt_params params = {
 		.provider = fab_provider(o->rdma.provider),
-		.domain = { .log = gw_log_text,
-			    .log_ctx = &p->gw,
-			    .crc = o->rdma.crc },
+		.domain = o->rdma.domain,
 		.pollers = o->threads,
 		.config = o->rdma.config,
 		.log = gw_log_text,
@@ -134,6 +132,8 @@ static int instance_start(struct program *p)
 	char fault[RT_AUTH_TEXT];
 	int rc;
 
+	params.domain.log = params.log;
+	params.domain.log_ctx = params.log_ctx;
 	rc = hostauth_start(&o->rdma.hostauth, &params, &p->gw.auth, fault);
 	if (*fault)
 		gw_log(&p->gw, rc ? LOG_ERR : LOG_WARNING,

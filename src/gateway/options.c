@@ -41,6 +41,7 @@ static const char usage[] =
 	"                           general (continued)\n"
 	"  --crc WHEN               iwarp: ask for CRC32c: on, off, or auto (auto: on\n"
 	"                           unless both ends are on this machine)\n"
+	"  --service-type N         type of service of the packets sent, 0 to 255\n"
 	"  --busy-poll US           poll for so long before sleeping, 0 to 1000 (0)\n"
 	"\n"
 	"  --host-auth POLICY       authenticate both hosts with Kerberos before the\n"

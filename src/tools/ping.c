@@ -220,14 +220,17 @@ static int ping_setup(struct ping *p)
 	struct ping_options *o = &p->o;
 	struct rt_params params = {
 		.provider = fab_provider(o->rdma.provider),
-		.domain = { .log = log_text, .log_ctx = o, .crc = o->rdma.crc },
+		.domain = o->rdma.domain,
 		.config = o->rdma.config,
 		.log = log_text,
 		.log_ctx = o,
 	};
 	char fault[RT_AUTH_TEXT];
-	int rc = hostauth_start(&o->rdma.hostauth, &params, &p->auth, fault);
+	int rc;
 
+	params.domain.log = params.log;
+	params.domain.log_ctx = params.log_ctx;
+	rc = hostauth_start(&o->rdma.hostauth, &params, &p->auth, fault);
 	if (rc && *fault)
 		snprintf(p->reason, sizeof(p->reason), "%s", fault);
 	if (!rc)

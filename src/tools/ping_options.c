@@ -29,6 +29,7 @@ static const char usage[] =
 	"  --recv-size BYTES     Receive Buffer Size (4608)\n"
 	"  --crc WHEN            iwarp: ask for CRC32c: on, off, or auto (auto: on\n"
 	"                        unless both ends are on this machine)\n"
+	"  --service-type N      type of service of the packets sent, 0 to 255\n"
 	"  --busy-poll US        poll for so long before sleeping, 0 to 1000 (0)\n"
 	"  --host-auth POLICY    authenticate both hosts with Kerberos: none,\n"
 	"                        optional or required (none)\n"

@@ -8,12 +8,25 @@ void rdma_options_init(struct rdma_options *o)
 {
 	rt_config_defaults(&o->config);
 	o->provider = "iwarp";
-	o->crc = FAB_CRC_AUTO;
+	o->domain.crc = FAB_CRC_AUTO;
 }
 
 static const char *set_text(const char **to, const char *value)
 {
 	*to = value;
+	return NULL;
+}
+
+static const char *set_service_type(struct fab_domain_params *p,
+				    const char *value, struct arg_err *err)
+{
+	uint32_t type;
+	const char *bad = arg_number32(value, 0, UINT8_MAX, &type, err);
+
+	if (bad)
+		return bad;
+	p->service_type_given = true;
+	p->service_type = (uint8_t)type;
 	return NULL;
 }
 
@@ -53,7 +66,10 @@ bool rdma_options_set(struct rdma_options *o, int opt, const char *value,
 				    &c->recv_size, err);
 		break;
 	case RDMA_OPT_CRC:
-		*bad = arg_crc(value, &o->crc, err);
+		*bad = arg_crc(value, &o->domain.crc, err);
+		break;
+	case RDMA_OPT_SERVICE_TYPE:
+		*bad = set_service_type(&o->domain, value, err);
 		break;
 	case RDMA_OPT_BUSY_POLL:
 		*bad = arg_number32(value, 0, RDMA_BUSY_POLL_MAX,

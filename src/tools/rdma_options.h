@@ -23,7 +23,7 @@ struct rdma_options {
 	struct arg_addrs server;
 	const char *provider;
 	struct rt_config config;
-	enum fab_crc crc;
+	struct fab_domain_params domain; /* without a log */
 	struct hostauth hostauth;
 };
 
@@ -36,6 +36,7 @@ enum rdma_option {
 	RDMA_OPT_CREDITS,
 	RDMA_OPT_RECV,
 	RDMA_OPT_CRC,
+	RDMA_OPT_SERVICE_TYPE,
 	RDMA_OPT_BUSY_POLL,
 	RDMA_OPT_HOST_AUTH,
 	RDMA_OPT_KEYTAB,
@@ -57,6 +58,7 @@ enum rdma_option {
 		RDMA_OPTION("credits", RDMA_OPT_CREDITS),                   \
 		RDMA_OPTION("recv-size", RDMA_OPT_RECV),                    \
 		RDMA_OPTION("crc", RDMA_OPT_CRC),                           \
+		RDMA_OPTION("service-type", RDMA_OPT_SERVICE_TYPE),         \
 		RDMA_OPTION("busy-poll", RDMA_OPT_BUSY_POLL),               \
 		RDMA_OPTION("host-auth", RDMA_OPT_HOST_AUTH),               \
 		RDMA_OPTION("keytab", RDMA_OPT_KEYTAB),                     \

@@ -58,6 +58,7 @@ static const char *const names[] = {
 	"credits",
 	"recv-size",
 	"crc",
+	"service-type",
 	"host-auth",
 	"keytab",
 	"principal",
@@ -200,7 +201,8 @@ static void check_same(const struct gw_options *a, const struct gw_options *b)
 	FUZZ_CHECK(same_text(a->rdma.provider, b->rdma.provider));
 	FUZZ_CHECK(!memcmp(&a->rdma.server, &b->rdma.server,
 			   sizeof(a->rdma.server)));
-	FUZZ_CHECK(a->rdma.crc == b->rdma.crc);
+	FUZZ_CHECK(a->rdma.domain.crc == b->rdma.domain.crc);
+	FUZZ_CHECK(a->rdma.domain.service_type == b->rdma.domain.service_type);
 	FUZZ_CHECK(a->rdma.config.credits == b->rdma.config.credits);
 	FUZZ_CHECK(a->rdma.config.versions == b->rdma.config.versions);
 	FUZZ_CHECK(a->rdma.config.extensions == b->rdma.config.extensions);

@@ -183,6 +183,27 @@ reports() {
 		cmp <(grep -v counters: "$file") <(grep -v counters: "$file.again")
 }
 
+# The type of service that a client asks for is that of both directions.
+typed() { # DEVICE: has it sent packets of that type?
+	tc -s filter show dev "$1" egress | grep -E 'Sent [0-9]+ bytes [1-9][0-9]* pkt'
+}
+untyped() { ! typed "$1"; }
+service_type() {
+	local dev
+	for dev in d0 d1; do
+		tc qdisc add dev "$dev" clsact
+		tc filter add dev "$dev" egress protocol ip \
+			u32 match ip tos 184 0xff action ok
+	done
+	check verbs-type-none answers_at 10.9.1.1
+	check verbs-type-default untyped d0
+	check verbs-type-given answers_at 10.9.1.1 --service-type 184
+	for dev in d0 d1; do
+		check "verbs-type-$dev" typed "$dev"
+		tc qdisc delete dev "$dev" clsact
+	done
+}
+
 # A network that loses packets: the device's counters climb, and the log has a line.
 lossy_clients() { # one after the other, as connections may end
 	local one
@@ -203,6 +224,7 @@ lossy() {
 		return
 	fi
 	check verbs-lossy-first answers_at 10.9.1.1
+	service_type
 	check verbs-lossy-ports read_stats '[p["device"] for p in ports] == ["rxe0"]' \
 		'ports[0]["port"] == 1' 'ports[0]["counters"]["out_of_sequence"] >= 0'
 	tc qdisc replace dev d1 root netem loss 5%
@@ -620,7 +642,7 @@ notifying_server() { # PROVIDER LINE...
 reach_server() { notifying_server verbs 'Provider = verbs;' "$@"; } # LINE...
 auto_server() { notifying_server "$1" 'Provider = auto;' 'Bind_Addr = 0.0.0.0;'; } # PROVIDER
 answers_at() {
-	timeout 60 "${ping[@]}" --quiet --server "$1:$RDMA_PORT" --count 3 --flood
+	timeout 60 "${ping[@]}" --quiet --server "$1:$RDMA_PORT" --count 3 --flood "${@:2}"
 }
 reaches_nobody() { # ADDRESS TEXT
 	local out status=0

@@ -67,7 +67,8 @@ bond() {
 setup() {
 	# The connection manager hears of a device's removal before the rest
 	# does only if it came later.
-	for m in ib_uverbs rdma_ucm iw_cm libcrc32c veth dummy sch_netem; do
+	for m in ib_uverbs rdma_ucm iw_cm libcrc32c veth dummy sch_netem \
+		sch_ingress cls_u32 act_gact; do
 		modprobe -q "$m"
 	done
 	case $kind in

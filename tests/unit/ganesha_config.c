@@ -415,6 +415,10 @@ static void other_items(void)
 		"Continued_Replies = false;",
 		"Reverse_Direction = false;",
 		"CRC = false;",
+		"Service_Type = 0;",
+		"Service_Type = 255;",
+		"Ack_Timeout = 31;",
+		"Keepalive = 0;",
 		"Huge_Pages = true;",
 		"Shared_Receives = false;",
 		"Shared_Receives = true;",
@@ -455,6 +459,10 @@ static void other_items(void)
 		"Bind_Addr = \"0000:0000:0000:0000:0000:ffff:255.255.255.255x\";",
 		"Enable = perhaps;",
 		"CRC = 2;",
+		"Service_Type = 256;",
+		"Service_Type = AF11;",
+		"Ack_Timeout = 32;",
+		"Keepalive = never;",
 		"Stats_DBus = 2;",
 		"Rpcbind = rdma;",
 		"Recv_Size = \"4T\";",
@@ -557,6 +565,12 @@ static void shares(void)
 	gr_config_transport(&cfg, &rt);
 	CU_ASSERT_EQUAL(rt.max_host_connections, 7);
 	CU_ASSERT_EQUAL(rt.max_host_memory, GB / 100 * 10 + 2);
+	/* 0 is given, too. */
+	CU_ASSERT_EQUAL(load("", &cfg), GR_CONFIG_GOOD);
+	CU_ASSERT_FALSE(cfg.service_type_given);
+	CU_ASSERT(cfg.keepalive == 20 && !cfg.ack_timeout);
+	CU_ASSERT_EQUAL(load("Service_Type = 0;", &cfg), GR_CONFIG_GOOD);
+	CU_ASSERT(cfg.service_type_given && !cfg.service_type);
 	CU_ASSERT_EQUAL(load("Shared_Receives = 100;", &cfg), GR_CONFIG_GOOD);
 	gr_config_transport(&cfg, &rt);
 	CU_ASSERT_TRUE(rt.share_receives && rt.max_shared_receives == 100);
@@ -580,7 +594,7 @@ static void debug_block(void)
 	CU_ASSERT_EQUAL(load_both("Busy_Poll = 7;\nDrain_Timeout = 8;\n"
 				  "Stats_DBus = false;",
 				  "Busy_Poll = 9;\nSend_Size = \"8K\";\n"
-				  "Huge_Pages = true;",
+				  "Huge_Pages = true;\nKeepalive = 0;",
 				  &cfg),
 			GR_CONFIG_GOOD);
 	CU_ASSERT_EQUAL(cfg.rt.busy_poll_us, 9);
@@ -594,9 +608,10 @@ static void debug_block(void)
 		out,
 		"\n# No Max_Host_Share: 25 %, but at least 64 connections if its share of Max_Memory holds them.\n"));
 	CU_ASSERT_PTR_NOT_NULL(strstr(
-		out, "RDMA_Debug {\n\tSend_Size = \"8K\";\n"
-		     "\tBusy_Poll = 9;\n\tDrain_Timeout = 8;\n"
-		     "\tHuge_Pages = true;\n\tStats_DBus = false;\n}\n"));
+		out,
+		"RDMA_Debug {\n\tSend_Size = \"8K\";\n"
+		"\tBusy_Poll = 9;\n\tKeepalive = 0;\n\tDrain_Timeout = 8;\n"
+		"\tHuge_Pages = true;\n\tStats_DBus = false;\n}\n"));
 	free(out);
 	/* An item of one block is unknown in the other. */
 	CU_ASSERT_EQUAL(load_both("", "Port = 7;", &cfg), GR_CONFIG_GOOD);
@@ -697,6 +712,9 @@ static void differences(void)
 		{ "", "Max_Host_Share = 25;", NULL, "Max_Host_Share", 1 },
 		{ "Max_Host_Share = 9;", "Max_Host_Share = 10;", NULL,
 		  "Max_Host_Share", 1 },
+		{ "", "Service_Type = 0;", NULL, "Service_Type", 1 },
+		{ "Service_Type = 8;", "Service_Type = 16;", NULL,
+		  "Service_Type", 1 },
 		{ "Busy_Poll = 7;", "", "Busy_Poll = 7;", "", 0 },
 		{ "Busy_Poll = 7;", "", "Busy_Poll = 8;", "Busy_Poll", 1 },
 		{ "", "Enable = false;", NULL, "Enable", 1 },

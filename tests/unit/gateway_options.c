@@ -38,7 +38,9 @@
 	X(rdma.config.no_remote_invalidation) \
 	X(rdma.config.auth)                   \
 	X(rdma.config.auth_ms)                \
-	X(rdma.crc)                           \
+	X(rdma.domain.crc)                    \
+	X(rdma.domain.service_type_given)     \
+	X(rdma.domain.service_type)           \
 	X(threads)                            \
 	X(max_clients)                        \
 	X(max_calls)                          \
@@ -112,7 +114,7 @@ static void test_defaults(void)
 	CU_ASSERT_EQUAL(port(&o.listen[0]), 20050);
 	CU_ASSERT_STRING_EQUAL(o.rdma.hostauth.server, "127.0.0.1");
 	CU_ASSERT_STRING_EQUAL(o.rdma.provider, "iwarp");
-	CU_ASSERT_EQUAL(o.rdma.crc, FAB_CRC_AUTO);
+	CU_ASSERT_EQUAL(o.rdma.domain.crc, FAB_CRC_AUTO);
 	CU_ASSERT_EQUAL(o.threads, 1);
 	CU_ASSERT_EQUAL(o.max_clients, 256);
 	CU_ASSERT_EQUAL(o.max_calls, 128);
@@ -172,7 +174,10 @@ static void test_each(void)
 	CASE(want.rdma.config.reverse = 0, "--reverse", "none");
 	CASE(want.rdma.config.reverse = 1, "--reverse", "simple");
 	CASE(want.rdma.config.reverse = 3, "--reverse", "general");
-	CASE(want.rdma.crc = FAB_CRC_ON, "--crc", "on");
+	CASE(want.rdma.domain.crc = FAB_CRC_ON, "--crc", "on");
+	CASE(want.rdma.domain.service_type_given = true, "--service-type", "0");
+	CASE(want.rdma.domain.service_type_given = true;
+	     want.rdma.domain.service_type = 255, "--service-type", "255");
 	CASE(want.rdma.config.auth = RT_AUTH_OPTIONAL;
 	     want.rdma.hostauth.server_principal = "s", "--host-auth",
 	     "optional", "--server-principal", "s");

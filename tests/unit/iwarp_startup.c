@@ -73,6 +73,52 @@ static void test_unpaced(void)
 	world_close(&w);
 }
 
+static void check_type(int fd, int level, int name, int want)
+{
+	socklen_t len = sizeof(int);
+	int type = -1;
+
+	CU_ASSERT_EQUAL(getsockopt(fd, level, name, &type, &len), 0);
+	CU_ASSERT_EQUAL(type, want);
+}
+
+/* Listener and both ends send by the type of service that is set. */
+static void test_service_type(void)
+{
+	static const struct fab_domain_params set = { .service_type_given =
+							      true,
+						      .service_type = 184 },
+					      unset = { .service_type = 184 };
+	const struct sockaddr_in in = {
+		.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)
+	};
+	static const struct sockaddr_in6 in6 = {
+		.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT
+	};
+
+	for (int i = 0; i < 4; i++) {
+		bool six = i & 1;
+		const struct sockaddr *at = six ? (const void *)&in6 :
+						  (const void *)&in;
+		int want = i & 2 ? 184 : 0, fd[3];
+
+		world_open_at(&w, i & 2 ? &set : &unset, at,
+			      six ? sizeof(in6) : sizeof(in));
+		world_connect(&w, NULL);
+		PUMP_UNTIL(&w, w.cli.established && w.srv.established);
+		fd[0] = container_of(w.listener, struct iw_listener, ev.fab)->fd;
+		fd[1] = iw_conn(w.srv.c)->fd;
+		fd[2] = iw_conn(w.cli.c)->fd;
+		for (int k = 0; k < 3; k++) {
+			check_type(fd[k], IPPROTO_IP, IP_TOS, want);
+			if (six)
+				check_type(fd[k], IPPROTO_IPV6, IPV6_TCLASS,
+					   want);
+		}
+		world_close(&w);
+	}
+}
+
 static void test_private_data_refused(void)
 {
 	struct fab_domain_params p = { .crc = true };
@@ -896,6 +942,7 @@ static const struct unit_test tests[] = {
 	{ "private_data", test_private_data },
 	{ "private_data_refused", test_private_data_refused },
 	{ "unpaced", test_unpaced },
+	{ "service_type", test_service_type },
 	{ "reject", test_reject },
 	{ "refused", test_refused },
 	{ "ipv6", test_ipv6 },

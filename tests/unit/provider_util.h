@@ -51,6 +51,8 @@ struct subject {
 	const struct fab_ops *cli_ops; /* of the side that connects */
 	struct sockaddr_storage addr;
 	socklen_t addrlen;
+	/* Of each domain, but for what is the same for all. */
+	struct fab_domain_params params;
 	/* Called with each domain after it was opened; or NULL. */
 	void (*adjust)(struct fab_domain *dom);
 	/* The device's windows have known flaws: leave those out. */
@@ -126,10 +128,11 @@ static inline void side_open(struct world *w, const struct fab_ops *ops,
 			     unsigned int startup_ms, struct fab_domain **dom,
 			     struct fab_poller **poller, struct fab_mr **mr)
 {
-	struct fab_domain_params p = { .crc = true,
-				       .log = util_log,
-				       .startup_timeout_ms = startup_ms };
+	struct fab_domain_params p = subject.params;
 
+	p.crc = true;
+	p.log = util_log;
+	p.startup_timeout_ms = startup_ms;
 	CU_ASSERT_EQUAL_FATAL(fab_domain_open(ops, &p, dom), 0);
 	if (subject.adjust)
 		subject.adjust(*dom);

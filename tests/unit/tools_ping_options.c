@@ -58,7 +58,7 @@ static void test_defaults(void)
 	CU_ASSERT(o.count == 5 && o.interval_ms == 1000 &&
 		  o.timeout_ms == 5000 && o.depth == 1);
 	CU_ASSERT_FALSE(o.flood || o.json || o.quiet || o.verbose);
-	CU_ASSERT_EQUAL(o.rdma.crc, FAB_CRC_AUTO);
+	CU_ASSERT_EQUAL(o.rdma.domain.crc, FAB_CRC_AUTO);
 	CU_ASSERT(o.rdma.config.versions == c.versions &&
 		  o.rdma.config.credits == c.credits &&
 		  o.rdma.config.recv_size == c.recv_size &&
@@ -85,7 +85,11 @@ static void test_each(void)
 	CU_ASSERT_TRUE(good(ARGS(SERVER, "--extensions", "rtrext")));
 	CU_ASSERT_EQUAL(o.rdma.config.extensions, RT_EXT_RTR);
 	CU_ASSERT_TRUE(good(ARGS(SERVER, "--crc", "on")));
-	CU_ASSERT_EQUAL(o.rdma.crc, FAB_CRC_ON);
+	CU_ASSERT_EQUAL(o.rdma.domain.crc, FAB_CRC_ON);
+	CU_ASSERT_FALSE(o.rdma.domain.service_type_given);
+	CU_ASSERT_TRUE(good(ARGS(SERVER, "--service-type", "184")));
+	CU_ASSERT(o.rdma.domain.service_type_given &&
+		  o.rdma.domain.service_type == 184);
 	CU_ASSERT_TRUE(
 		good(ARGS(SERVER, "--server-principal", "s", "--principal", "p",
 			  "--keytab", "k", "--host-auth-timeout", "2",
@@ -113,6 +117,7 @@ static void test_ranges(void)
 		{ "--timeout", "0", "1", "3600000", "3600001" },
 		{ "--depth", "0", "1", "4096", "4097" },
 		{ "--credits", "0", "1", NULL, "4294967296" },
+		{ "--service-type", NULL, "0", "255", "256" },
 		{ "--recv-size", "1020", "1024", "262144", "262148" },
 	};
 

@@ -31,12 +31,17 @@ foreach(profile IN LISTS families ITEMS no-flush full-recvs slow)
 endforeach()
 
 # The library first, since this calls it; over_vdev gives it the environment.
-add_executable(vdev_events vdev_events.c)
-target_link_libraries(vdev_events PRIVATE rpcrdma_vdev rpcrdma_fabric
-	rpcrdma_verbs PkgConfig::RDMACM PkgConfig::CUNIT)
-target_include_directories(vdev_events PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+foreach(program IN ITEMS vdev_events vdev_probe)
+	add_executable(${program} ${program}.c)
+	target_link_libraries(${program} PRIVATE rpcrdma_vdev rpcrdma_fabric
+		rpcrdma_verbs PkgConfig::RDMACM PkgConfig::CUNIT)
+	target_include_directories(${program} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+endforeach()
 foreach(profile IN ITEMS mlx5 cxgb4 siw no-flush full)
 	over_vdev(events-${profile} ${profile} $<TARGET_FILE:vdev_events>)
+endforeach()
+foreach(profile IN ITEMS mlx5 irdma siw)
+	over_vdev(probe-${profile} ${profile} $<TARGET_FILE:vdev_probe>)
 endforeach()
 
 # It knows which flaws an rxe has.

@@ -293,7 +293,9 @@ void iw_startup_done(struct iw_conn *c);
 /* Poller thread. Returns 1 when the request is complete and valid, 0, or
  * -errno. */
 int iw_startup_request(struct iw_conn *c, struct mpa_frame *f);
-int iw_startup_socket_options(int fd);
+/* Set what the parameters of @d say for a socket of @family. Return 0 or -errno. */
+int iw_startup_socket_options(const struct fab_domain *d, int fd, int family);
+int iw_socket_service_type(const struct fab_domain *d, int fd, int family);
 /* Have the peer see a reset instead of a FIN, whoever closes the socket. */
 void iw_reset_on_close(struct iw_conn *c, bool reset);
 

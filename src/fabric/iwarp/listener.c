@@ -82,6 +82,10 @@ int iw_listen(struct fab_poller *fp, const struct sockaddr *addr,
 		rc = -errno;
 		goto fail;
 	}
+	/* The answers to connections that begin are the listener's. */
+	rc = iw_socket_service_type(fp->dom, l->fd, addr->sa_family);
+	if (rc)
+		goto fail;
 	if (setsockopt(l->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) ||
 	    (addr->sa_family == AF_INET6 &&
 	     setsockopt(l->fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on))) ||
@@ -325,7 +329,7 @@ static void half_open_begin(struct iw_listener *l, int fd,
 			"iwarp: too many half-open connections, dropping the oldest:");
 		half_open_drop(l, oldest);
 	}
-	rc = iw_startup_socket_options(fd);
+	rc = iw_startup_socket_options(&d->fab, fd, peer->ss_family);
 	if (!rc)
 		rc = iw_conn_alloc(ev, &c);
 	if (rc) {

@@ -23,7 +23,21 @@
 #include "base/addr.h"
 #include "iw.h"
 
-int iw_startup_socket_options(int fd)
+int iw_socket_service_type(const struct fab_domain *d, int fd, int family)
+{
+	int type = d->params.service_type;
+
+	if (!d->params.service_type_given)
+		return 0;
+	/* A socket of IPv6 may have an IPv4 peer. */
+	if (setsockopt(fd, IPPROTO_IP, IP_TOS, &type, sizeof(type)) ||
+	    (family == AF_INET6 &&
+	     setsockopt(fd, IPPROTO_IPV6, IPV6_TCLASS, &type, sizeof(type))))
+		return -errno;
+	return 0;
+}
+
+int iw_startup_socket_options(const struct fab_domain *d, int fd, int family)
 {
 	static const int on = 1, idle = 30, interval = 10, count = 3;
 	static const unsigned int user_timeout_ms = 60000;
@@ -37,7 +51,7 @@ int iw_startup_socket_options(int fd)
 	    setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &user_timeout_ms,
 		       sizeof(user_timeout_ms)))
 		return -errno;
-	return 0;
+	return iw_socket_service_type(d, fd, family);
 }
 
 static unsigned int iw_wanted_depth(const struct iw_conn *c,
@@ -187,7 +201,8 @@ static int start_tcp(struct iw_conn *c)
 		       SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (c->fd < 0)
 		return -errno;
-	rc = iw_startup_socket_options(c->fd);
+	rc = iw_startup_socket_options(&iw_conn_domain(c)->fab, c->fd,
+				       c->ev.peer.ss_family);
 	if (rc)
 		return rc;
 	c->can_read = false;

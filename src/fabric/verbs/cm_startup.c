@@ -27,6 +27,29 @@ static unsigned int vb_wanted_depth(const struct vb_conn *c,
 	return params->read_depth ? MIN(params->read_depth, depth) : depth;
 }
 
+static bool set_option(struct rdma_cm_id *id, int option, uint8_t value)
+{
+	return !rdma_set_option(id, RDMA_OPTION_ID, option, &value,
+				sizeof(value));
+}
+
+void vb_set_id_options(struct vb_domain *d, struct rdma_cm_id *id)
+{
+	const struct fab_domain_params *p = &d->fab.params;
+
+	errno = 0;
+	if ((!p->service_type_given ||
+	     set_option(id, RDMA_OPTION_ID_TOS, p->service_type)) &&
+	    (!p->ack_timeout ||
+	     set_option(id, RDMA_OPTION_ID_ACK_TIMEOUT, p->ack_timeout)))
+		return;
+	if (!atomic_exchange(&d->options_told, true))
+		fab_domain_log(
+			&d->fab, 4,
+			"verbs: the kernel takes no type of service or no time-out of acknowledgements: %s",
+			strerror(errno));
+}
+
 /* ---- Queue pair ------------------------------------------------------ */
 
 static void choose_sizes(struct vb_conn *c)
@@ -187,11 +210,23 @@ static void not_resolved(struct vb_conn *c, int rc)
 			    "no RDMA device has a route to that address");
 }
 
+static int resolve(struct vb_conn *c)
+{
+	errno = 0;
+	if (rdma_create_id(vb_conn_poller(c)->cm, &c->id, &c->src, RDMA_PS_TCP))
+		return errno ? -errno : -EIO;
+	vb_set_id_options(vb_conn_domain(c), c->id);
+	errno = 0;
+	if (rdma_resolve_addr(c->id, NULL, (struct sockaddr *)&c->ev.peer,
+			      VB_RESOLVE_MS))
+		return errno ? -errno : -EIO;
+	return 0;
+}
+
 int vb_startup_connect(struct vb_conn *c, const struct sockaddr *addr,
 		       socklen_t addrlen, const struct fab_conn_params *params)
 {
-	struct vb_poller *p = vb_conn_poller(c);
-	int rc = 0;
+	int rc;
 
 	if (c->state != VB_ST_IDLE)
 		return -EISCONN;
@@ -204,11 +239,7 @@ int vb_startup_connect(struct vb_conn *c, const struct sockaddr *addr,
 	c->ev.ird = c->ev.ord = vb_wanted_depth(c, params);
 	c->state = VB_ST_ADDR;
 	vb_conn_timer_set(c, VB_TIMER_STARTUP);
-	errno = 0;
-	if (rdma_create_id(p->cm, &c->id, &c->src, RDMA_PS_TCP) ||
-	    rdma_resolve_addr(c->id, NULL, (struct sockaddr *)&c->ev.peer,
-			      VB_RESOLVE_MS))
-		rc = errno ? -errno : -EIO;
+	rc = resolve(c);
 	if (rc)
 		/* As if the answer had come a moment later. */
 		not_resolved(c, rc);
@@ -374,6 +405,7 @@ int vb_startup_accept(struct vb_conn *c, const struct fab_conn_params *params)
 	c->state = VB_ST_ACCEPTED;
 	c->connected = true;
 	vb_conn_timer_set(c, VB_TIMER_STARTUP);
+	vb_set_id_options(vb_conn_domain(c), c->id);
 	errno = 0;
 	if (rdma_accept(c->id, &param))
 		/* Perhaps the peer has gone: an end like any other. */

@@ -57,7 +57,13 @@ static unsigned int timer_ms(const struct vb_conn *c, enum vb_timer_kind kind)
 
 void vb_conn_timer_set(struct vb_conn *c, enum vb_timer_kind kind)
 {
-	fab_ev_conn_timer_set(&c->ev, timer_ms(c, kind), kind);
+	unsigned int ms = timer_ms(c, kind);
+
+	/* Without keepalive. */
+	if (!ms)
+		fab_ev_conn_timer_stop(&c->ev);
+	else
+		fab_ev_conn_timer_set(&c->ev, ms, kind);
 }
 
 void vb_conn_retry_later(struct vb_conn *c)

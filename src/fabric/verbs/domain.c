@@ -103,7 +103,9 @@ static int vb_domain_open(const struct fab_domain_params *params,
 	d->startup_ms = params->startup_timeout_ms ?
 				params->startup_timeout_ms :
 				DEFAULT_STARTUP_MS;
-	d->keepalive_ms = VB_KEEPALIVE_MS;
+	if (params->keepalive_ms != FAB_NEVER)
+		d->keepalive_ms = params->keepalive_ms ? params->keepalive_ms :
+							 VB_KEEPALIVE_MS;
 	d->depth = params->read_depth ? params->read_depth : DEFAULT_DEPTH;
 	if (d->depth > VB_MAX_DEPTH)
 		d->depth = VB_MAX_DEPTH;

@@ -45,7 +45,9 @@ static int listener_open_id(struct vb_listener *l, struct rdma_cm_id **out)
 	int on = 1, rc = 0;
 
 	errno = 0;
-	if (rdma_create_id(p->cm, &id, &l->src, RDMA_PS_TCP) ||
+	if (!rdma_create_id(p->cm, &id, &l->src, RDMA_PS_TCP))
+		vb_set_id_options(vb_domain(p->ev.fab.dom), id);
+	if (!id ||
 	    (l->ev.addr.ss_family == AF_INET6 &&
 	     rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY, &on,
 			     sizeof(on))) ||

@@ -194,14 +194,15 @@ struct vb_device {
 
 struct vb_domain {
 	struct fab_domain fab;
-	unsigned int startup_ms, keepalive_ms, depth;
+	unsigned int startup_ms, depth;
+	unsigned int keepalive_ms; /* 0: quiet connections are not probed */
 	char *devices; /* see struct fab_domain_params */
 	/* Tests only: use windows with known flaws too. */
 	bool any_windows;
 	_Atomic(struct vb_device *) dev[VB_MAX_DEVICES];
 	/* Counts changes that may allow to retire a device. */
 	atomic_uint changes;
-	atomic_bool memlock_told, waits_told, low_told;
+	atomic_bool memlock_told, waits_told, low_told, options_told;
 
 	pthread_mutex_t lock; /* what follows, and adding a device */
 	unsigned int ndevs; /* indexes that have been used */
@@ -516,6 +517,9 @@ bool vb_listener_up(struct fab_listener *l);
 void vb_listener_close(struct fab_listener *l);
 
 /* cm_startup.c; the runner. The connection may have to end afterwards. */
+/* Before @id resolves an address, listens or accepts: what the domain's parameters say of
+ * its packets. The poller thread, too. */
+void vb_set_id_options(struct vb_domain *d, struct rdma_cm_id *id);
 int vb_startup_connect(struct vb_conn *c, const struct sockaddr *addr,
 		       socklen_t addrlen, const struct fab_conn_params *params);
 int vb_startup_accept(struct vb_conn *c, const struct fab_conn_params *params);
@@ -548,6 +552,7 @@ void vb_conn_fail(struct vb_conn *c, int error, const char *reason);
 /* Format a reason, with which the layer above logs the end of the connection. */
 const char *vb_conn_reason(struct vb_conn *c, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+/* There is one timer, which @kind replaces. */
 void vb_conn_timer_set(struct vb_conn *c, enum vb_timer_kind kind);
 /* The device lacks room: count that, try again within VB_SHORT_MS. */
 void vb_conn_retry_later(struct vb_conn *c);

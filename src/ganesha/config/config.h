@@ -61,6 +61,8 @@ struct gr_config {
 	uint32_t auth; /* enum rt_auth_policy */
 	char *auth_keytab, *auth_principal, *auth_allow; /* or empty */
 	uint32_t crc; /* enum fab_crc */
+	uint32_t service_type;
+	bool service_type_given;
 	char *stats_socket; /* empty: none */
 	bool rpcbind;
 
@@ -71,6 +73,8 @@ struct gr_config {
 	bool continued_replies;
 	uint32_t startup_timeout, drain_timeout; /* seconds */
 	uint32_t auth_timeout; /* seconds */
+	uint32_t keepalive; /* seconds; 0: none */
+	uint32_t ack_timeout; /* as in struct fab_domain_params */
 	bool stats_dbus;
 
 	/* Of version 0.1, in the RDMA block. */

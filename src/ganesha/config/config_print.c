@@ -62,6 +62,8 @@ static bool is_hidden(const struct gr_setting *s, const struct gr_config *cfg)
 	switch (s->item.off) {
 	case offsetof(struct gr_config, host_share):
 		return !cfg->host_share_given;
+	case offsetof(struct gr_config, service_type):
+		return !cfg->service_type_given;
 	case offsetof(struct gr_config, bind):
 		return !cfg->bind.n;
 	case offsetof(struct gr_config, rt.allow):

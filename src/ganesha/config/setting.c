@@ -128,6 +128,11 @@ const struct gr_setting gr_settings[] = {
 	       auth_allow, 1023, AUTH_GSS_ALLOW) },
 	{ VALUE(GR_RDMA, "CRC", crc, gr_crc_init, gr_crc_read),
 	  .print = gr_crc_print },
+	{ NUMBER(GR_RDMA, "Service_Type", service_type, 0, UINT8_MAX, 0) },
+	/* Whether the file has it: 0 is a value, too. */
+	{ VALUE(GR_RDMA, "Service_Type", service_type_given, gr_block_keep,
+		gr_presence_read),
+	  .hidden = true },
 	{ TEXT(GR_RDMA, "Stats_Socket", GSH_CONFIG_PATH, stats_socket, 107,
 	       GR_STATS_SOCKET) },
 	{ SWITCH(GR_RDMA, "Rpcbind", rpcbind, true) },
@@ -170,6 +175,8 @@ const struct gr_setting gr_settings[] = {
 	{ RT_NUMBER(GR_RDMA_DEBUG, "Reverse_Credits", reverse_credits) },
 	/* Too short to be seen in the load of the machine. */
 	{ NUMBER(GR_RDMA_DEBUG, "Busy_Poll", rt.busy_poll_us, 0, 1000, 200) },
+	{ NUMBER(GR_RDMA_DEBUG, "Keepalive", keepalive, 0, 3600, 20) },
+	{ NUMBER(GR_RDMA_DEBUG, "Ack_Timeout", ack_timeout, 0, 31, 0) },
 	{ SECONDS(GR_RDMA_DEBUG, "Startup_Timeout", startup_timeout, 1, 3600,
 		  10, first_message_ms) },
 	{ SECONDS(GR_RDMA_DEBUG, "Drain_Timeout", drain_timeout, 0, 600, 5,

@@ -35,7 +35,13 @@ static int create_with(struct gr_server *s, const char *name, char *fault)
 			    .log_ctx = s,
 			    .startup_timeout_ms = s->cfg.startup_timeout * 1000,
 			    .crc = s->cfg.crc,
-			    .devices = s->cfg.devices.names },
+			    .devices = s->cfg.devices.names,
+			    .service_type_given = s->cfg.service_type_given,
+			    .service_type = (uint8_t)s->cfg.service_type,
+			    .ack_timeout = (uint8_t)s->cfg.ack_timeout,
+			    .keepalive_ms = s->cfg.keepalive ?
+						    s->cfg.keepalive * 1000 :
+						    FAB_NEVER },
 		.pollers = s->cfg.pollers,
 		.foreign_threads = true,
 		.log = transport_log,

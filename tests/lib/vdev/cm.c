@@ -25,6 +25,7 @@
 #define REJECT_NO_LISTENER 8
 #define REJECT_CONSUMER 28
 #define CONFIRM_MS 10 /* a confirmation that is late */
+#define VDEV_OPTIONS (RDMA_OPTION_ID_ACK_TIMEOUT + 1)
 
 enum id_state {
 	ID_IDLE,
@@ -51,6 +52,7 @@ struct id {
 	uint32_t qp_num;
 	struct rdma_conn_param param; /* of its request or answer */
 	unsigned int out; /* events told and not acknowledged */
+	int option[VDEV_OPTIONS]; /* RDMA_OPTION_ID_*: a value, plus 1 */
 };
 
 struct event {
@@ -498,10 +500,39 @@ int rdma_destroy_id(struct rdma_cm_id *cm_id)
 	return 0;
 }
 
-int rdma_set_option(struct rdma_cm_id *id, int level, int name, void *value,
+/* The kernel takes them at any time; later than this they have no effect. */
+int rdma_set_option(struct rdma_cm_id *cm_id, int level, int name, void *value,
 		    size_t len)
 {
-	return error(level == RDMA_OPTION_ID && len ? 0 : ENOSYS);
+	struct id *id = id_of(cm_id);
+	bool octet = name == RDMA_OPTION_ID_TOS ||
+		     name == RDMA_OPTION_ID_ACK_TIMEOUT;
+	int number;
+
+	if (level != RDMA_OPTION_ID || name < 0 || name >= VDEV_OPTIONS)
+		return error(ENOSYS);
+	if (len != (octet ? sizeof(uint8_t) : sizeof(int)))
+		return error(EINVAL);
+	if (octet)
+		number = *(uint8_t *)value;
+	else
+		memcpy(&number, value, sizeof(number));
+	pthread_mutex_lock(&vdev.lock);
+	if (id->state != ID_IDLE && id->state != ID_REQUESTED)
+		vdev_rule("option %d of an id was set too late", name);
+	id->option[name] = number + 1;
+	pthread_mutex_unlock(&vdev.lock);
+	return 0;
+}
+
+int vdev_option(struct rdma_cm_id *cm_id, int name)
+{
+	int value;
+
+	pthread_mutex_lock(&vdev.lock);
+	value = id_of(cm_id)->option[name] - 1;
+	pthread_mutex_unlock(&vdev.lock);
+	return value;
 }
 
 int rdma_bind_addr(struct rdma_cm_id *cm_id, struct sockaddr *sa)

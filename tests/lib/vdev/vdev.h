@@ -29,6 +29,7 @@
 #define VDEV_H
 
 #include <infiniband/verbs.h>
+#include <rdma/rdma_cma.h>
 #include <stdbool.h>
 
 /* For tests that make things happen; they link this library. Device numbers
@@ -48,6 +49,8 @@ void vdev_event(unsigned int n, enum ibv_event_type type);
 void vdev_break_qp(struct ibv_qp *qp, enum ibv_event_type type);
 void vdev_break_cq(struct ibv_cq *cq);
 void vdev_break_srq(struct ibv_srq *srq);
+/* What an id was given for option @name (RDMA_OPTION_ID_*), or -1. */
+int vdev_option(struct rdma_cm_id *id, int name);
 /* Nothing is performed until it is called again with false. */
 void vdev_hold(bool hold);
 /* Each command takes so long; the profile's time otherwise. */

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * vdev_probe - what ids are told for their packets, and the probe of quiet peers
+ *
+ * Over the emulated devices that VDEV names (over_vdev).
+ *
+ * Threads: one.
+ */
+#define EP_MAX_WC 64
+#include "fabric/verbs/vb.h"
+#include "provider_util.h"
+#include "vdev/vdev.h"
+
+/* A busy machine must answer within it. */
+#define KEEPALIVE_MS 400u
+
+struct subject subject = { .patience_ms = 1000, .longest = SIZE_MAX };
+static struct world w;
+
+/* As long as several probes would take. */
+static void be_quiet(void)
+{
+	uint64_t end = util_ms() + 3 * (uint64_t)KEEPALIVE_MS;
+
+	while (util_ms() < end)
+		world_turn(&w, 10);
+}
+
+/* ---- Options of ids -------------------------------------------------------- */
+
+static int option_of(const struct fab_conn *c, int name)
+{
+	return vdev_option(vb_conn((struct fab_conn *)(uintptr_t)c)->id, name);
+}
+
+static void check_options(int type, int timeout)
+{
+	struct vb_listener *l =
+		container_of(w.listener, struct vb_listener, ev.fab);
+
+	CU_ASSERT_EQUAL(vdev_option(l->id, RDMA_OPTION_ID_TOS), type);
+	CU_ASSERT_EQUAL(option_of(w.srv.c, RDMA_OPTION_ID_TOS), type);
+	CU_ASSERT_EQUAL(option_of(w.cli.c, RDMA_OPTION_ID_TOS), type);
+	CU_ASSERT_EQUAL(option_of(w.srv.c, RDMA_OPTION_ID_ACK_TIMEOUT),
+			timeout);
+	CU_ASSERT_EQUAL(option_of(w.cli.c, RDMA_OPTION_ID_ACK_TIMEOUT),
+			timeout);
+}
+
+static void test_options(void)
+{
+	static const struct {
+		struct fab_domain_params params;
+		int type, timeout;
+	} rows[] = {
+		{ { 0 }, -1, -1 },
+		/* Without being given it is nothing. */
+		{ { .service_type = 8 }, -1, -1 },
+		{ { .service_type_given = true }, 0, -1 },
+		{ { .service_type_given = true, .service_type = 184 }, 184, -1 },
+		{ { .ack_timeout = 18 }, -1, 18 },
+		{ { .service_type_given = true,
+		    .service_type = 255,
+		    .ack_timeout = 31 },
+		  255,
+		  31 },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		subject.params = rows[i].params;
+		world_pair(&w);
+		check_options(rows[i].type, rows[i].timeout);
+		world_close(&w);
+	}
+	subject.params = (struct fab_domain_params){ 0 };
+	CU_ASSERT_EQUAL(vdev_broken_rules(), 0);
+}
+
+/* ---- Probes ---------------------------------------------------------------- */
+
+/* A peer that answers stays; one that does not is found. */
+static void test_keepalive(void)
+{
+	subject.params.keepalive_ms = KEEPALIVE_MS;
+	world_pair(&w);
+	be_quiet();
+	CU_ASSERT_FALSE(w.cli.disconnected || w.srv.disconnected);
+	CU_ASSERT_TRUE(vb_conn(w.cli.c)->probed_at);
+	vdev_hold(true);
+	PUMP_UNTIL(&w, w.cli.disconnected && w.srv.disconnected);
+	vdev_hold(false);
+	CU_ASSERT_TRUE(w.cli.error == -ETIMEDOUT || w.srv.error == -ETIMEDOUT);
+	world_close(&w);
+}
+
+static void test_no_keepalive(void)
+{
+	subject.params.keepalive_ms = FAB_NEVER;
+	world_pair(&w);
+	be_quiet();
+	world_hello(&w);
+	CU_ASSERT_PTR_NULL(fab_poller_timers(w.poller)->root);
+	CU_ASSERT_EQUAL(vb_conn(w.cli.c)->probed_at, 0);
+	/* What happens to a port is another matter. */
+	vdev_event(0, IBV_EVENT_LID_CHANGE);
+	PUMP_UNTIL(&w, vb_conn(w.cli.c)->probed_at);
+	world_close(&w);
+}
+
+static const struct unit_test tests[] = {
+	{ "options", test_options },
+	{ "keepalive", test_keepalive },
+	{ "no_keepalive", test_no_keepalive },
+	{ NULL, NULL },
+};
+
+int main(int argc, char **argv)
+{
+	struct sockaddr_in *in = (struct sockaddr_in *)&subject.addr;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	in->sin_family = AF_INET;
+	inet_pton(AF_INET, "198.51.100.1", &in->sin_addr);
+	subject.addrlen = sizeof(*in);
+	subject.ops = subject.cli_ops = &fab_verbs_ops;
+	return unit_run("vdev_probe", tests, argc, argv);
+}
