@@ -2,7 +2,8 @@
 /*
  * vdev_probe - what ids are told for their packets, and the probe of quiet peers
  *
- * Over the emulated devices that VDEV names (over_vdev).
+ * Over the emulated devices that VDEV names (over_vdev), and over ones that refuse
+ * the probe.
  *
  * Threads: one.
  */
@@ -11,11 +12,25 @@
 #include "provider_util.h"
 #include "vdev/vdev.h"
 
+#define LEN 4096u
 /* A busy machine must answer within it. */
 #define KEEPALIVE_MS 400u
 
 struct subject subject = { .patience_ms = 1000, .longest = SIZE_MAX };
 static struct world w;
+
+static bool said(const char *what)
+{
+	return strstr(subject.said, what);
+}
+
+static void reconnect(void)
+{
+	world_unpair(&w);
+	memset(subject.said, 0, sizeof(subject.said));
+	world_connect(&w, NULL);
+	PUMP_UNTIL(&w, w.cli.established && w.srv.established);
+}
 
 /* As long as several probes would take. */
 static void be_quiet(void)
@@ -90,6 +105,8 @@ static void test_keepalive(void)
 	PUMP_UNTIL(&w, w.cli.disconnected && w.srv.disconnected);
 	vdev_hold(false);
 	CU_ASSERT_TRUE(w.cli.error == -ETIMEDOUT || w.srv.error == -ETIMEDOUT);
+	/* That says nothing of its device. */
+	CU_ASSERT_FALSE(vb_conn_unprobed(vb_conn(w.cli.c)));
 	world_close(&w);
 }
 
@@ -107,10 +124,86 @@ static void test_no_keepalive(void)
 	world_close(&w);
 }
 
+/* No answer is none of an error: the next connection is probed. */
+static void test_link_down(void)
+{
+	/* Longer than the device repeats the probe, which the event asks for. */
+	subject.params.keepalive_ms = 1000;
+	world_pair(&w);
+	vdev_link(0, false);
+	PUMP_UNTIL(&w, w.cli.disconnected && w.srv.disconnected);
+	vdev_link(0, true);
+	CU_ASSERT_FALSE(said("answers a probe"));
+	reconnect();
+	CU_ASSERT_FALSE(vb_conn_unprobed(vb_conn(w.cli.c)));
+	PUMP_UNTIL(&w, vb_conn(w.cli.c)->probed_at);
+	world_close(&w);
+}
+
+static unsigned int count_said(const char *what)
+{
+	unsigned int n = 0;
+
+	for (const char *at = subject.said; (at = strstr(at, what)); at++)
+		n++;
+	return n;
+}
+
+/* The last request of a connection need not ask for a completion, and it closes
+ * in order all the same. */
+static void close_in_order(void)
+{
+	static struct msg r, s;
+
+	w.cli.nwc = w.srv.nwc = 0;
+	CU_ASSERT_EQUAL(ep_recv(&w.srv, msg_init(&w, &r, FAB_RECV, 0, LEN)), 0);
+	msg_init(&w, &s, FAB_SEND, LEN, LEN);
+	s.wr.flags = 0;
+	ep_post(&w.cli, &s.wr);
+	fab_disconnect(w.cli.c, false);
+	w.cli.ready = true;
+	PUMP_UNTIL(&w, w.cli.disconnected && w.srv.disconnected);
+	CU_ASSERT_EQUAL(w.cli.error, 0);
+	CU_ASSERT_EQUAL(w.srv.error, 0);
+	CU_ASSERT_EQUAL(ep_count(&w.srv, FAB_OK), 1);
+}
+
+static void test_refused(void)
+{
+	static const char *const profiles[] = { "empty-invalid", "empty-access",
+						"empty-fails" };
+
+	subject.params.keepalive_ms = KEEPALIVE_MS;
+	for (size_t i = 0; i < sizeof(profiles) / sizeof(*profiles); i++) {
+		vdev_setup(profiles[i], 1);
+		memset(subject.said, 0, sizeof(subject.said));
+		world_pair(&w);
+		/* The first probe ends it, */
+		PUMP_UNTIL(&w, w.cli.disconnected && w.srv.disconnected);
+		CU_ASSERT_EQUAL(count_said("answers a probe with an error"), 1);
+		CU_ASSERT_TRUE(said(profiles[i]));
+		CU_ASSERT_TRUE(said("198.51.100.1"));
+		/* and no other one does, whatever for. */
+		reconnect();
+		vdev_event(0, IBV_EVENT_LID_CHANGE);
+		CU_ASSERT_EQUAL(fab_conn_silent_ms(w.cli.c), 0);
+		be_quiet();
+		CU_ASSERT_FALSE(w.cli.disconnected || w.srv.disconnected);
+		world_hello(&w);
+		close_in_order();
+		CU_ASSERT_FALSE(said("answers a probe"));
+		world_close(&w);
+		CU_ASSERT_EQUAL(vdev_objects(), 0);
+	}
+}
+
 static const struct unit_test tests[] = {
 	{ "options", test_options },
 	{ "keepalive", test_keepalive },
 	{ "no_keepalive", test_no_keepalive },
+	{ "link_down", test_link_down },
+	/* This replaces the devices. */
+	{ "refused", test_refused },
 	{ NULL, NULL },
 };
 

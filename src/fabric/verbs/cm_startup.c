@@ -348,6 +348,7 @@ static void established(struct vb_conn *c)
 		c->ev.done.priv = c->cm.priv;
 		c->ev.done.priv_len = c->cm.priv_len;
 	}
+	c->signal_all = vb_conn_unprobed(c);
 	c->state = VB_ST_OPEN;
 	c->ev.done.established = true;
 	vb_conn_timer_set(c, c->dev->siw && !c->ev.active ? VB_TIMER_FIRST :

@@ -17,10 +17,12 @@
  * An orderly close comes first: posted work is sent and confirmed, then the
  * peer is told, and its answer awaited for a second.
  *
- * A peer that vanishes is found by a probe after 20 s of silence: an empty RDMA
- * operation, which its adapter answers. A probe that fails, or is not answered
- * within the next 20 s, ends the connection. siw needs a probe for a first
- * message that it has overlooked (first_message_tick()).
+ * A peer that vanishes is found by a probe after some silence (20 s): an empty
+ * RDMA operation, which its adapter answers. A probe that fails, or is not
+ * answered within that time again, ends the connection. If the peer's device
+ * refuses it (cq.c), its host is not probed any more; each request asks for a
+ * completion then, since the orderly close needs one of the last. siw needs a
+ * probe for a first message that it has overlooked (first_message_tick()).
  *
  * Context: the runner of the connection; vb_conn_leave() and vb_conn_retired():
  * the poller thread.
@@ -29,6 +31,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/addr.h"
 #include "device.h"
 #include "srq.h"
 #include "vb.h"
@@ -330,6 +333,21 @@ void vb_disconnect(struct fab_conn *fc, bool abort)
 	vb_conn_schedule(c);
 }
 
+/* ---- Probes ---------------------------------------------------------- */
+
+bool vb_conn_unprobed(struct vb_conn *c)
+{
+	struct in6_addr host = base_addr_host((struct sockaddr *)&c->ev.peer);
+
+	return base_known_has(&vb_conn_domain(c)->unprobed, &host);
+}
+
+static void probe(struct vb_conn *c)
+{
+	if (!vb_conn_unprobed(c))
+		vb_post_probe(c);
+}
+
 /* A Send may complete at this end of the network (iWARP): only the probe counts. */
 unsigned int vb_silent_ms(struct fab_conn *fc)
 {
@@ -337,7 +355,7 @@ unsigned int vb_silent_ms(struct fab_conn *fc)
 
 	if (c->state != VB_ST_OPEN)
 		return 0;
-	vb_post_probe(c);
+	probe(c);
 	return c->probe_out ? (unsigned int)(base_now_ms() - c->probed_at) : 0;
 }
 
@@ -351,7 +369,7 @@ static void keepalive_tick(struct vb_conn *c)
 		vb_conn_end(c, -ETIMEDOUT, "the peer no longer answers");
 		return;
 	} else {
-		vb_post_probe(c);
+		probe(c);
 	}
 	if (c->state == VB_ST_OPEN)
 		vb_conn_timer_set(c, VB_TIMER_KEEPALIVE);
@@ -363,7 +381,7 @@ static void keepalive_tick(struct vb_conn *c)
 static void first_message_tick(struct vb_conn *c)
 {
 	if (!c->heard)
-		vb_post_probe(c);
+		probe(c);
 	vb_conn_timer_set(c, VB_TIMER_KEEPALIVE);
 }
 
@@ -396,7 +414,7 @@ static void open_events(struct vb_conn *c, unsigned int ev)
 		first_message_tick(c);
 	else if ((ev & (VB_EV_PROBE | VB_EV_FAIL)) && c->state == VB_ST_OPEN)
 		/* FAIL: the peer's hardware address has changed. */
-		vb_post_probe(c);
+		probe(c);
 }
 
 static void vb_take_events(struct vb_conn *c)

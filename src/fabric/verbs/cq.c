@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/addr.h"
 #include "device.h"
 #include "srq.h"
 #include "vb.h"
@@ -79,6 +80,33 @@ static enum fab_status wc_failure(struct vb_conn *c, const struct ibv_wc *wc)
 				m->reason, c->dev->name, wc->qp_num,
 				ibv_wc_status_str(wc->status), wc->vendor_err));
 	return FAB_ERROR;
+}
+
+/*
+ * Returns true if @status says that the peer's device does not take an empty operation, as
+ * it should: not that there is no answer, that something is wrong here, or that the
+ * connection has ended.
+ */
+static bool is_refusal(enum ibv_wc_status status)
+{
+	return status == IBV_WC_REM_INV_REQ_ERR ||
+	       status == IBV_WC_REM_ACCESS_ERR || status == IBV_WC_REM_OP_ERR;
+}
+
+static void probe_completed(struct vb_conn *c, enum ibv_wc_status status)
+{
+	struct in6_addr host = base_addr_host((struct sockaddr *)&c->ev.peer);
+	struct vb_domain *d = vb_conn_domain(c);
+	char peer[64];
+
+	if (!is_refusal(status) || base_known_has(&d->unprobed, &host))
+		return;
+	base_known_put(&d->unprobed, &host);
+	base_addr_name((struct sockaddr *)&c->ev.peer, peer, sizeof(peer));
+	fab_domain_log_peer(
+		&d->fab, &c->ev.peer, 4,
+		"verbs: %s: %s answers a probe with an error (%s): this host's connections are not probed any more",
+		c->dev->name, peer, ibv_wc_status_str(status));
 }
 
 /* ---- Send queue ------------------------------------------------------ */
@@ -153,6 +181,8 @@ static void send_completed(struct vb_conn *c, const struct ibv_wc *wc)
 		if (!slot->done && !slot->read)
 			send_succeeded(c, s);
 	}
+	if (c->slot[seq % c->sq_depth].wr == &c->probe)
+		probe_completed(c, wc->status);
 	if (wc->status == IBV_WC_SUCCESS)
 		send_succeeded(c, seq);
 	else

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/addr.h"
 #include "base/memlock.h"
 #include "device.h"
 #include "port_counters.h"
@@ -106,6 +107,7 @@ static int vb_domain_open(const struct fab_domain_params *params,
 	if (params->keepalive_ms != FAB_NEVER)
 		d->keepalive_ms = params->keepalive_ms ? params->keepalive_ms :
 							 VB_KEEPALIVE_MS;
+	d->unprobed.key = base_addr_key();
 	d->depth = params->read_depth ? params->read_depth : DEFAULT_DEPTH;
 	if (d->depth > VB_MAX_DEPTH)
 		d->depth = VB_MAX_DEPTH;

@@ -77,7 +77,8 @@ static struct ibv_send_wr *add_slot(struct vb_conn *c, struct vb_batch *b,
 	struct vb_slot *slot = &c->slot[c->sq_head % c->sq_depth];
 	struct ibv_send_wr *w = &b->wr[b->n];
 
-	if (!signaled && ++c->sq_unsignaled >= c->sq_depth / 4)
+	if (!signaled &&
+	    (c->signal_all || ++c->sq_unsignaled >= c->sq_depth / 4))
 		signaled = true;
 	if (signaled)
 		c->sq_unsignaled = 0;

@@ -203,6 +203,8 @@ struct vb_domain {
 	/* Counts changes that may allow to retire a device. */
 	atomic_uint changes;
 	atomic_bool memlock_told, waits_told, low_told, options_told;
+	/* Hosts whose device refuses the probe, which it should not. */
+	struct base_known unprobed;
 
 	pthread_mutex_t lock; /* what follows, and adding a device */
 	unsigned int ndevs; /* indexes that have been used */
@@ -354,6 +356,7 @@ struct vb_conn {
 	struct fab_wr probe;
 	bool probe_out;
 	uint64_t probed_at; /* ms; when the last one was posted */
+	bool signal_all; /* the close cannot use a probe */
 	/* A batch, with slots, for which the device lacks room. */
 	struct vb_batch *held;
 
@@ -535,6 +538,8 @@ int vb_conn_create(struct fab_poller *p, fab_ready_fn ready, void *user,
 		   struct fab_conn **c);
 void vb_disconnect(struct fab_conn *c, bool abort);
 unsigned int vb_silent_ms(struct fab_conn *c);
+/* Returns true if the peer's device is known to refuse the probe. */
+bool vb_conn_unprobed(struct vb_conn *c);
 int vb_poll(struct fab_conn *c, struct fab_wc *wc, int n);
 int vb_connect(struct fab_conn *c, const struct sockaddr *addr,
 	       socklen_t addrlen, const struct fab_conn_params *params);

@@ -263,6 +263,11 @@ static enum outcome deliver(struct vqp *qp, struct vqp *to,
 static bool reach(struct vqp *qp, struct vqp *to, const struct vsend *s,
 		  uint64_t len, unsigned int access)
 {
+	if (!len && to->dev->profile->empty_error) {
+		refuse(qp, to, to->dev->profile->empty_error,
+		       IBV_EVENT_QP_REQ_ERR);
+		return false;
+	}
 	/* The key of nothing is not checked. */
 	if (!len || vdev_remote(to, s->wr.wr.rdma.rkey,
 				s->wr.wr.rdma.remote_addr, len, access))

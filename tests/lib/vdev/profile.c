@@ -135,6 +135,12 @@ const struct vdev_profile vdev_profiles[] = {
 	{ .name = "full-recvs", SOUND, .short_sends = 3, .short_recvs = 3 },
 	/* Firmware that takes a millisecond. */
 	{ .name = "slow", SOUND, .command_us = 1000 },
+	/* An operation of no octets is an error. */
+	{ .name = "empty-invalid",
+	  SOUND,
+	  .empty_error = IBV_WC_REM_INV_REQ_ERR },
+	{ .name = "empty-access", SOUND, .empty_error = IBV_WC_REM_ACCESS_ERR },
+	{ .name = "empty-fails", SOUND, .empty_error = IBV_WC_REM_OP_ERR },
 	/* What is of no use here. */
 	{ .name = "three-sge", SOUND, .max_sge = 3, .max_sge_rd = 3 },
 	{ .name = "no-reads", SOUND, .rd_atom = 0 },

@@ -36,6 +36,8 @@ struct vdev_profile {
 	int max_qp, max_cq, max_qp_wr, max_cqe, max_srq_wr;
 	enum vdev_flush flush;
 	int inline_error; /* creating a queue pair with more */
+	/* How it refuses a peer's operation of no octets; 0: it takes it. */
+	enum ibv_wc_status empty_error;
 	/* After an error posts are refused (EINVAL), not flushed. */
 	bool refuses_late;
 	/* A Read needs remote rights at its sink (RFC 5040, 5.2.2). */
