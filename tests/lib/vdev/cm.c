@@ -734,14 +734,13 @@ int rdma_connect(struct rdma_cm_id *cm_id, struct rdma_conn_param *p)
 int rdma_accept(struct rdma_cm_id *cm_id, struct rdma_conn_param *p)
 {
 	struct id *id = id_of(cm_id), *peer;
-	int rc = 0;
+	/* It moves the queue pair. */
+	int rc = vdev_command(cm_id->verbs);
 
-	pthread_mutex_lock(&vdev.lock);
+	if (rc)
+		return error(rc);
 	peer = id->peer;
-	if (id->dev->gone)
-		rc = ENODEV;
-	else if (id->state != ID_REQUESTED || !peer ||
-		 too_long(id, p, ANSWER_PRIV))
+	if (id->state != ID_REQUESTED || !peer || too_long(id, p, ANSWER_PRIV))
 		rc = EINVAL;
 	if (!rc) {
 		keep_param(id, p);

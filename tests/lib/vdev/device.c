@@ -278,9 +278,12 @@ int ibv_close_device(struct ibv_context *ctx)
 static void take_time(const struct vdevice *dev)
 {
 	unsigned int us = __atomic_load_n(&vdev.slow_us, __ATOMIC_RELAXED);
+	void (*fn)(void) = __atomic_load_n(&vdev.on_command, __ATOMIC_ACQUIRE);
 
 	us = us ? us : dev->profile->command_us;
-	if (us)
+	if (fn)
+		fn();
+	else if (us)
 		usleep(us);
 	pthread_mutex_lock(&vdev.lock);
 }
@@ -567,6 +570,11 @@ void vdev_hold(bool hold)
 void vdev_slow(unsigned int us)
 {
 	__atomic_store_n(&vdev.slow_us, us, __ATOMIC_RELAXED);
+}
+
+void vdev_on_command(void (*fn)(void))
+{
+	__atomic_store_n(&vdev.on_command, fn, __ATOMIC_RELEASE);
 }
 
 unsigned int vdev_objects(void)

@@ -168,6 +168,7 @@ struct vdev {
 	struct vqp_queue qps;
 	unsigned int broken_rules;
 	unsigned int slow_us;
+	void (*on_command)(void);
 };
 extern struct vdev vdev;
 

@@ -55,6 +55,8 @@ int vdev_option(struct rdma_cm_id *id, int name);
 void vdev_hold(bool hold);
 /* Each command takes so long; the profile's time otherwise. */
 void vdev_slow(unsigned int us);
+/* Instead, each command calls @fn in its thread; NULL: no longer. */
+void vdev_on_command(void (*fn)(void));
 /* How many objects there are, and how often a rule was broken. */
 unsigned int vdev_objects(void);
 unsigned int vdev_broken_rules(void);
