@@ -184,8 +184,8 @@ bool rt_instance_held(const struct rt_instance *inst);
 /*
  * Close the listeners and drain every connection. Wait up to @ms for them to end while
  * other threads run the pollers, or, if @run is true, run them here. Abort those that
- * have not ended then, and wait RT_ABORT_MS more. With @ms 0 do not wait, and abort
- * nothing. Returns how many connections have not ended.
+ * have not ended then, and wait until none ends for RT_ABORT_MS. With @ms 0 do not wait,
+ * and abort nothing. Returns how many connections have not ended.
  */
 unsigned int rt_instance_shutdown(struct rt_instance *inst, unsigned int ms,
 				  bool run);

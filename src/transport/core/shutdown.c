@@ -89,7 +89,7 @@ static unsigned int wait_ended(struct rt_instance *inst, uint64_t end, bool run)
 unsigned int rt_instance_shutdown(struct rt_instance *inst, unsigned int ms,
 				  bool run)
 {
-	unsigned int left;
+	unsigned int left, before;
 
 	for (;;) {
 		struct rt_listener *l = NULL;
@@ -114,5 +114,9 @@ unsigned int rt_instance_shutdown(struct rt_instance *inst, unsigned int ms,
 	 */
 	while (with_conns(inst, not_aborted, abort_one))
 		;
-	return wait_ended(inst, rt_now_ms() + RT_ABORT_MS, run);
+	do {
+		before = left;
+		left = wait_ended(inst, rt_now_ms() + RT_ABORT_MS, run);
+	} while (left && left < before);
+	return left;
 }
