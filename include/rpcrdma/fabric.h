@@ -432,8 +432,8 @@ struct fab_wc {
 	 * has all completed Sends; -ECONNREFUSED rejected; -ETIMEDOUT start or
 	 * close took too long; -ECONNRESET lost; -ECONNABORTED aborted here;
 	 * -EPROTO the peer broke a rule; -ENOMEM; while connecting what the
-	 * network says; with a device -ENODEV, -ENETRESET. @reason, for the
-	 * log, is static or the connection's.
+	 * network says; with a device -ENODEV, -ENETRESET, -ENOSPC if it has no
+	 * more queues. @reason, for the log, is static or the connection's.
 	 */
 	int error;
 	const char *reason;
@@ -530,9 +530,11 @@ void fab_conn_set_ready(struct fab_conn *c, fab_ready_fn ready, void *user);
  */
 int fab_connect(struct fab_conn *c, const struct sockaddr *addr,
 		socklen_t addrlen, const struct fab_conn_params *params);
-/* ESTABLISHED or DISCONNECTED follows. Returns -EINVAL, -ENOTCONN if the peer
- * has gone, -ENOMEM, or -ENOSPC if the device has no more queues; then nothing
- * follows. */
+/*
+ * ESTABLISHED or DISCONNECTED follows. Returns -EINVAL, -ENOTCONN if the peer
+ * has gone, or -ENOMEM; then nothing follows. If a device cannot create the
+ * queues, the request is rejected, and DISCONNECTED follows.
+ */
 int fab_accept(struct fab_conn *c, const struct fab_conn_params *params);
 /* Reject; then destroy it. No event follows. */
 void fab_reject(struct fab_conn *c, const void *priv, size_t priv_len);
@@ -558,7 +560,7 @@ struct fab_conn_info {
 };
 void fab_conn_info(const struct fab_conn *c, struct fab_conn_info *info);
 
-/* What went over the wire. Context: the runner, or while idle. */
+/* What went over the wire. Context: the runner until the connection ends, or while idle. */
 struct fab_counters {
 	uint64_t sends, sends_inv, writes, reads, recvs;
 	uint64_t write_bytes, read_bytes, send_bytes, recv_bytes;

@@ -9,6 +9,8 @@
  *
  * Threads: one.
  */
+#include <unistd.h>
+
 #define EP_MAX_WC 512
 #include "fabric/verbs/vb.h"
 #include "provider_util.h"
@@ -305,11 +307,11 @@ static void test_removed_at_start(void)
 			world_turn(&w, 20);
 		CU_ASSERT_TRUE(w.cli.disconnected);
 		CU_ASSERT_TRUE(w.cli.error);
-		if (w.srv.c && vb_conn(w.srv.c)->state == VB_ST_REQUESTED) {
-			CU_ASSERT_NOT_EQUAL(fab_accept(w.srv.c, &w.accept), 0);
-			w.srv.disconnected = true;
-		} else if (w.srv.c) {
+		if (w.srv.c) {
+			/* It may have been accepted before. */
+			(void)fab_accept(w.srv.c, &w.accept);
 			PUMP_UNTIL(&w, w.srv.disconnected);
+			CU_ASSERT_TRUE(w.srv.error);
 		}
 		world_close(&w);
 		vdev_add(0);
@@ -329,6 +331,269 @@ static void test_slow(void)
 		world_close(&w);
 	}
 	vdev_slow(0);
+}
+
+/* How often the first connection has sent a message and got one back; commands of the
+ * device, each of which lasts for ROUNDS of these; and whether one did not let them
+ * happen. */
+static atomic_uint rounds, commands;
+static atomic_bool stalled;
+
+#define ROUNDS 5
+
+static void slow_command(void)
+{
+	unsigned int until = atomic_load(&rounds) + ROUNDS;
+	uint64_t end = util_ms() + 10000;
+
+	atomic_fetch_add(&commands, 1);
+	while (atomic_load(&rounds) < until && !atomic_load(&stalled)) {
+		usleep(100);
+		if (util_ms() > end)
+			atomic_store(&stalled, true);
+	}
+}
+
+static void round_trip(void)
+{
+	static struct msg r[2], s[2];
+
+	w.cli.nwc = w.srv.nwc = 0;
+	for (size_t i = 0; i < 2; i++) {
+		msg_init(&w, &r[i], FAB_RECV, i * LEN, LEN);
+		msg_init(&w, &s[i], FAB_SEND, (2 + i) * LEN, LEN);
+	}
+	CU_ASSERT_EQUAL(ep_recv(&w.srv, &r[0].wr), 0);
+	CU_ASSERT_EQUAL(ep_recv(&w.cli, &r[1].wr), 0);
+	ep_post(&w.cli, &s[0].wr);
+	PUMP_UNTIL(&w, w.srv.nwc == 1);
+	ep_post(&w.srv, &s[1].wr);
+	PUMP_UNTIL(&w, w.srv.nwc == 2 && w.cli.nwc == 2);
+	atomic_fetch_add(&rounds, 1);
+}
+
+#define OTHERS 4
+
+static struct ep others[2 * OTHERS]; /* clients, then servers */
+static unsigned int nserved;
+
+static void others_request(struct fab_listener *l, struct fab_conn *c,
+			   const void *priv, size_t priv_len, void *user)
+{
+	struct ep *e = &others[OTHERS + nserved++];
+
+	e->c = c;
+	fab_conn_set_ready(c, ep_ready, e);
+	CU_ASSERT_EQUAL(fab_accept(c, NULL), 0);
+}
+
+static bool is_up(const struct ep *e)
+{
+	return e->established;
+}
+
+static bool is_down(const struct ep *e)
+{
+	return e->disconnected;
+}
+
+static bool is_gone(const struct ep *e)
+{
+	return e->gone;
+}
+
+/* Until all of them are so. */
+static void others_until(bool (*is)(const struct ep *e))
+{
+	uint64_t end = util_ms() + 60000;
+	unsigned int n = 0;
+
+	while (n < 2 * OTHERS && util_ms() < end && !atomic_load(&stalled)) {
+		round_trip();
+		n = 0;
+		for (unsigned int i = 0; i < 2 * OTHERS; i++) {
+			if (others[i].ready)
+				ep_poll(&others[i]);
+			n += is(&others[i]);
+		}
+	}
+	CU_ASSERT_EQUAL(n, 2 * OTHERS);
+}
+
+/* A connection is at work while others come and go: during each command of the
+ * device for them its messages go on. */
+static void others_come_and_go(bool shared)
+{
+	struct fab_listener *l;
+	struct sockaddr_storage at;
+
+	subject.shared = shared;
+	subject.longest = shared ? SHARE_SIZE : SIZE_MAX;
+	world_pair(&w);
+	CU_ASSERT_EQUAL_FATAL(listen_anywhere(&w, &subject.addr,
+					      subject.addrlen, others_request,
+					      NULL, &l),
+			      0);
+	fab_listener_addr(l, &at);
+	atomic_store(&commands, 0);
+	atomic_store(&stalled, false);
+	vdev_on_command(slow_command);
+	for (int i = 0; i < 3 && !atomic_load(&stalled); i++) {
+		memset(others, 0, sizeof(others));
+		nserved = 0;
+		for (int k = 0; k < OTHERS; k++) {
+			struct ep *e = &others[k];
+
+			CU_ASSERT_EQUAL(fab_conn_create(w.poller, ep_ready, e,
+							&e->c),
+					0);
+			CU_ASSERT_EQUAL(fab_connect(e->c,
+						    (struct sockaddr *)&at,
+						    subject.addrlen, NULL),
+					0);
+		}
+		others_until(is_up);
+		for (int k = 0; k < OTHERS; k++)
+			fab_disconnect(others[k].c, k % 2);
+		others_until(is_down);
+		for (int k = 0; k < 2 * OTHERS; k++)
+			if (others[k].c)
+				fab_conn_destroy_deferred(others[k].c, ep_gone,
+							  &others[k]);
+		others_until(is_gone);
+	}
+	vdev_on_command(NULL);
+	CU_ASSERT_FALSE(atomic_load(&stalled));
+	/* Two queues each, which were created and destroyed. */
+	CU_ASSERT_TRUE(atomic_load(&commands) >= 3 * 2 * OTHERS * 4);
+	fab_listener_close(l);
+	world_close(&w);
+	subject.shared = false;
+	subject.longest = SIZE_MAX;
+}
+
+static void test_others_come_and_go(void)
+{
+	others_come_and_go(false);
+	others_come_and_go(true);
+}
+
+/* ---- While a device is at it ------------------------------------------------ */
+
+static atomic_bool blocks;
+
+static void blocked_command(void)
+{
+	while (atomic_load(&blocks))
+		usleep(100);
+}
+
+/* The next command lasts until unblock(). */
+static void block(void)
+{
+	atomic_store(&blocks, true);
+	vdev_on_command(blocked_command);
+}
+
+static void unblock(void)
+{
+	atomic_store(&blocks, false);
+	vdev_on_command(NULL);
+}
+
+/* Only Receives can be had of a connection whose queues are being created or destroyed. */
+static void nothing_else(void)
+{
+	static struct msg m;
+	uint64_t offset;
+	uint32_t handle;
+
+	for (int i = 0; i < 3; i++)
+		world_turn(&w, 1);
+	CU_ASSERT_EQUAL(fab_accept(w.srv.c, NULL), -ENOTCONN);
+	fab_reject(w.srv.c, NULL, 0);
+	CU_ASSERT_EQUAL(ep_try_post(&w.srv, msg_init(&w, &m, FAB_SEND, 0, 64)),
+			-ENOTCONN);
+	CU_ASSERT_EQUAL(ep_expose(&w.srv, w.arena, LEN, FAB_REMOTE_READ,
+				  &handle, &offset),
+			-ENOTCONN);
+	CU_ASSERT_EQUAL(fab_conn_silent_ms(w.srv.c), 0);
+	CU_ASSERT_FALSE(w.srv.established || w.srv.disconnected);
+}
+
+/* A connection that is about to get its queues, and has a Receive meanwhile. */
+static void begin_blocked(struct msg *r)
+{
+	world_open(&w);
+	w.no_answer = true;
+	world_connect(&w, NULL);
+	PUMP_UNTIL(&w, w.srv.c);
+	block();
+	CU_ASSERT_EQUAL(fab_accept(w.srv.c, NULL), 0);
+	nothing_else();
+	CU_ASSERT_EQUAL(ep_recv(&w.srv, msg_init(&w, r, FAB_RECV, 0, LEN)), 0);
+}
+
+static void test_blocked_start(void)
+{
+	static struct msg r, s;
+
+	begin_blocked(&r);
+	unblock();
+	PUMP_UNTIL(&w, w.cli.established && w.srv.established);
+	memset(w.arena, 0, LEN);
+	fill_random(w.arena + LEN, LEN, 1);
+	ep_post(&w.cli, msg_init(&w, &s, FAB_SEND, LEN, LEN));
+	PUMP_UNTIL(&w, w.srv.nwc == 1);
+	CU_ASSERT_PTR_EQUAL(w.srv.wc[0].wr, &r.wr);
+	CU_ASSERT_EQUAL(memcmp(w.arena, w.arena + LEN, LEN), 0);
+	world_close(&w);
+}
+
+/* It is to end before it was established. */
+static void test_blocked_unwanted(void)
+{
+	static struct msg r;
+
+	begin_blocked(&r);
+	fab_disconnect(w.srv.c, false);
+	unblock();
+	PUMP_UNTIL(&w, w.srv.disconnected && w.cli.disconnected);
+	CU_ASSERT_FALSE(w.srv.established);
+	CU_ASSERT_EQUAL(w.srv.error, -ECONNABORTED);
+	CU_ASSERT_EQUAL(w.srv.nwc, 1);
+	CU_ASSERT_EQUAL(ep_count(&w.srv, FAB_FLUSHED), 1);
+	world_close(&w);
+}
+
+/* What is open to the peer stays open until the end is told. */
+static void test_blocked_end(void)
+{
+	static struct msg r[2];
+	uint64_t offset;
+	uint32_t handle;
+
+	world_pair(&w);
+	for (size_t i = 0; i < 2; i++)
+		msg_init(&w, &r[i], FAB_RECV, i * LEN, LEN);
+	CU_ASSERT_EQUAL(ep_recv(&w.srv, &r[0].wr), 0);
+	CU_ASSERT_EQUAL(ep_expose(&w.srv, w.arena, LEN, FAB_REMOTE_READ,
+				  &handle, &offset),
+			0);
+	w.srv.established = false; /* for nothing_else() */
+	block();
+	fab_disconnect(w.srv.c, true);
+	nothing_else();
+	CU_ASSERT_EQUAL(ep_recv(&w.srv, &r[1].wr), 0);
+	CU_ASSERT_FALSE(fab_unexpose(w.srv.c, handle, NULL));
+	fab_disconnect(w.srv.c, true);
+	unblock();
+	PUMP_UNTIL(&w, w.srv.disconnected && w.cli.disconnected);
+	CU_ASSERT_EQUAL(w.srv.error, -ECONNABORTED);
+	CU_ASSERT_EQUAL(w.srv.nwc, 2);
+	CU_ASSERT_EQUAL(ep_count(&w.srv, FAB_FLUSHED), 2);
+	CU_ASSERT_EQUAL(w.srv.closed, 0);
+	world_close(&w);
 }
 
 /* ---- Devices of no use ------------------------------------------------------ */
@@ -384,8 +649,11 @@ static void test_few_pairs(void)
 	first_srv = w.srv;
 	ep_clear(&w);
 	listen_to_log();
-	(void)try_connect();
-	CU_ASSERT_FALSE(w.cli.established);
+	CU_ASSERT_EQUAL(try_connect(), 0);
+	PUMP_UNTIL(&w, w.cli.disconnected && w.srv.disconnected);
+	CU_ASSERT_EQUAL(w.cli.error, -ECONNREFUSED);
+	CU_ASSERT_EQUAL(w.srv.error, -ENOSPC);
+	CU_ASSERT_PTR_NOT_NULL(strstr(w.srv.reason, "has no completion queue"));
 	world_unpair(&w);
 	w.cli = first_cli;
 	w.srv = first_srv;
@@ -409,6 +677,10 @@ static const struct unit_test tests[] = {
 	{ "removed", test_removed },
 	{ "removed_at_start", test_removed_at_start },
 	{ "slow", test_slow },
+	{ "others_come_and_go", test_others_come_and_go },
+	{ "blocked_start", test_blocked_start },
+	{ "blocked_unwanted", test_blocked_unwanted },
+	{ "blocked_end", test_blocked_end },
 	/* These replace the devices. */
 	{ "three_sge", test_three_sge },
 	{ "no_reads", test_no_reads },

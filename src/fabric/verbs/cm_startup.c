@@ -5,7 +5,8 @@
  * The queue pair is created as late as possible, when the device is known and a
  * connection is wanted. Until then Receives wait in c->rq.
  *
- * Context: the runner of the connection.
+ * Context: the runner of the connection; vb_startup_pair() and what it calls: the
+ * setup thread.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -84,12 +85,9 @@ static void join_srq(struct vb_conn *c)
 static void set_rnr_timer(struct vb_conn *c)
 {
 	struct ibv_qp_attr attr = { .min_rnr_timer = VB_RNR_TIMER };
-	struct vb_poller *p = vb_conn_poller(c);
 
-	pthread_mutex_lock(&p->cm_lock);
 	/* Failure only makes the pause longer. */
 	(void)ibv_modify_qp(c->id->qp, &attr, IBV_QP_MIN_RNR_TIMER);
-	pthread_mutex_unlock(&p->cm_lock);
 }
 
 /* Returns -@err, or -ENOSPC if the device has no more; vb_conn_reason() has it in words. */
@@ -198,7 +196,56 @@ static int create_qp(struct vb_conn *c)
 	return c->state == VB_ST_ENDING ? c->ev.done.error : 0;
 }
 
+static void refuse(struct vb_conn *c, int rc)
+{
+	if (!c->ev.active)
+		rdma_reject(c->id, NULL, 0);
+	vb_conn_end(c, rc, c->reason_text);
+}
+
+void vb_startup_pair(struct vb_conn *c)
+{
+	struct rdma_conn_param param = {
+		.private_data = c->priv_len ? c->priv : NULL,
+		.private_data_len = (uint8_t)c->priv_len,
+		.initiator_depth = (uint8_t)c->ev.ord,
+		.responder_resources = (uint8_t)c->ev.ird,
+		.retry_count = VB_RETRIES,
+		.rnr_retry_count = VB_RNR_RETRIES,
+	};
+	int rc = create_qp(c);
+
+	if (rc) {
+		refuse(c, rc);
+		return;
+	}
+	if (c->srq)
+		param.rnr_retry_count = VB_RNR_SHARED;
+	c->state = c->ev.active ? VB_ST_CONNECTING : VB_ST_ACCEPTED;
+	/* From here on the peer must be told of the end. */
+	c->connected = true;
+	if (!c->ev.active)
+		vb_set_id_options(vb_conn_domain(c), c->id);
+	errno = 0;
+	rc = c->ev.active ? rdma_connect(c->id, &param) :
+			    rdma_accept(c->id, &param);
+	if (rc)
+		/* Perhaps the peer has gone: an end like any other. */
+		vb_conn_end(c, errno ? -errno : -EIO,
+			    c->ev.active ? "connect failed" : "accept failed");
+	else if (c->srq)
+		set_rnr_timer(c);
+}
+
 /* ---- Initiator ------------------------------------------------------- */
+
+static void keep_private_data(struct vb_conn *c,
+			      const struct fab_conn_params *params)
+{
+	if (params->priv_len)
+		memcpy(c->priv, params->priv, params->priv_len);
+	c->priv_len = params->priv_len;
+}
 
 /* A device in that direction asks who has the address. */
 static void not_resolved(struct vb_conn *c, int rc)
@@ -233,9 +280,7 @@ int vb_startup_connect(struct vb_conn *c, const struct sockaddr *addr,
 	if (params->priv_len > UINT8_MAX)
 		return -EINVAL;
 	memcpy(&c->ev.peer, addr, addrlen);
-	if (params->priv_len)
-		memcpy(c->priv, params->priv, params->priv_len);
-	c->priv_len = params->priv_len;
+	keep_private_data(c, params);
 	c->ev.ird = c->ev.ord = vb_wanted_depth(c, params);
 	c->state = VB_ST_ADDR;
 	vb_conn_timer_set(c, VB_TIMER_STARTUP);
@@ -272,29 +317,9 @@ static void address_known(struct vb_conn *c)
 
 static void route_known(struct vb_conn *c)
 {
-	struct rdma_conn_param param = {
-		.private_data = c->priv_len ? c->priv : NULL,
-		.private_data_len = (uint8_t)c->priv_len,
-		.retry_count = VB_RETRIES,
-		.rnr_retry_count = VB_RNR_RETRIES,
-	};
-	int rc;
-
-	rc = create_qp(c);
-	if (rc) {
-		vb_conn_end(c, rc, c->reason_text);
-		return;
-	}
 	c->ev.ord = MIN(c->ev.ord, c->dev->out_depth);
 	c->ev.ird = MIN(c->ev.ird, c->dev->in_depth);
-	param.initiator_depth = (uint8_t)c->ev.ord;
-	param.responder_resources = (uint8_t)c->ev.ird;
-	c->state = VB_ST_CONNECTING;
-	errno = 0;
-	/* From here on the peer must be told of the end. */
-	c->connected = true;
-	if (rdma_connect(c->id, &param))
-		vb_conn_end(c, errno ? -errno : -EIO, "connect failed");
+	c->state = VB_ST_PAIRING;
 }
 
 static void connect_failed(struct vb_conn *c)
@@ -378,14 +403,7 @@ void vb_startup_progress(struct vb_conn *c, unsigned int ev)
 
 int vb_startup_accept(struct vb_conn *c, const struct fab_conn_params *params)
 {
-	struct rdma_conn_param param = {
-		.private_data = params->priv_len ? params->priv : NULL,
-		.private_data_len = (uint8_t)params->priv_len,
-		.retry_count = VB_RETRIES,
-		.rnr_retry_count = VB_RNR_RETRIES,
-	};
 	unsigned int depth = vb_wanted_depth(c, params);
-	int rc;
 
 	if (c->state != VB_ST_REQUESTED)
 		return -ENOTCONN;
@@ -393,26 +411,9 @@ int vb_startup_accept(struct vb_conn *c, const struct fab_conn_params *params)
 		return -EINVAL;
 	c->ev.ird = MIN(MIN(depth, c->dev->in_depth), c->cm.in_depth);
 	c->ev.ord = MIN(MIN(depth, c->dev->out_depth), c->cm.out_depth);
-	param.initiator_depth = (uint8_t)c->ev.ord;
-	param.responder_resources = (uint8_t)c->ev.ird;
-	rc = create_qp(c);
-	if (rc) {
-		fab_domain_log_peer(&vb_conn_domain(c)->fab, &c->ev.peer, 4,
-				    "verbs: %s", c->reason_text);
-		return rc;
-	}
-	if (c->srq)
-		param.rnr_retry_count = VB_RNR_SHARED;
-	c->state = VB_ST_ACCEPTED;
-	c->connected = true;
+	keep_private_data(c, params);
+	c->state = VB_ST_PAIRING;
 	vb_conn_timer_set(c, VB_TIMER_STARTUP);
-	vb_set_id_options(vb_conn_domain(c), c->id);
-	errno = 0;
-	if (rdma_accept(c->id, &param))
-		/* Perhaps the peer has gone: an end like any other. */
-		vb_conn_end(c, errno ? -errno : -EIO, "accept failed");
-	else if (c->srq)
-		set_rnr_timer(c);
 	return 0;
 }
 
@@ -422,7 +423,7 @@ void vb_reject(struct fab_conn *fc, const void *priv, size_t priv_len)
 	static const size_t most = 148;
 	struct vb_conn *c = vb_conn(fc);
 
-	if (c->state != VB_ST_REQUESTED)
+	if (vb_conn_is_lent(c) || c->state != VB_ST_REQUESTED)
 		return;
 	priv_len = MIN(priv_len, most);
 	rdma_reject(c->id, priv, (uint8_t)priv_len);

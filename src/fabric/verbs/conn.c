@@ -14,6 +14,9 @@
  * and the completion queue and the connection, which its events name, are not
  * freed.
  *
+ * The device may need long for all that, so the setup thread does it
+ * (vb_conn_finish()).
+ *
  * An orderly close comes first: posted work is sent and confirmed, then the
  * peer is told, and its answer awaited for a second.
  *
@@ -24,8 +27,8 @@
  * completion then, since the orderly close needs one of the last. siw needs a
  * probe for a first message that it has overlooked (first_message_tick()).
  *
- * Context: the runner of the connection; vb_conn_leave() and vb_conn_retired():
- * the poller thread.
+ * Context: the runner of the connection; vb_conn_setup() and what it calls: the
+ * setup thread; vb_conn_leave() and vb_conn_retired(): the poller thread.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -55,24 +58,44 @@ static void vb_conn_expired(struct base_timer *t, unsigned int kind)
 
 /* ---- Making and freeing ---------------------------------------------- */
 
+/* Returns the pair that its id had. */
+static struct ibv_qp *swap_qp(struct vb_conn *c, struct ibv_qp *qp)
+{
+	struct vb_poller *p = vb_conn_poller(c);
+	struct ibv_qp *had;
+
+	pthread_mutex_lock(&p->cm_lock);
+	had = c->id->qp;
+	c->id->qp = qp;
+	pthread_mutex_unlock(&p->cm_lock);
+	return had;
+}
+
 /* Returns 0 or an errno, which rdma_destroy_qp() would not. */
 static int destroy_qp(struct vb_conn *c)
 {
-	struct vb_poller *p = vb_conn_poller(c);
-	int rc = 0;
+	struct ibv_qp *qp = c->id ? swap_qp(c, NULL) : NULL;
+	int rc = qp ? ibv_destroy_qp(qp) : 0;
 
-	pthread_mutex_lock(&p->cm_lock);
-	if (c->id && c->id->qp) {
-		rc = ibv_destroy_qp(c->id->qp);
-		if (!rc)
-			atomic_fetch_sub(&c->dev->used[VB_QP], 1);
-	}
-	if (rc && !vb_device_keeps(c->dev, rc))
-		rc = 0;
-	if (c->id && !rc)
-		c->id->qp = NULL;
-	pthread_mutex_unlock(&p->cm_lock);
+	if (qp && !rc)
+		atomic_fetch_sub(&c->dev->used[VB_QP], 1);
+	if (!rc || !vb_device_keeps(c->dev, rc))
+		return 0;
+	swap_qp(c, qp);
 	return rc;
+}
+
+/* After the pair. Returns 0 or an errno. */
+static int destroy_cq(struct vb_conn *c)
+{
+	int rc = c->cq ? ibv_destroy_cq(c->cq) : 0;
+
+	if (rc && vb_device_keeps(c->dev, rc))
+		return rc;
+	if (c->cq)
+		atomic_fetch_sub(&c->dev->used[VB_CQ], 1);
+	c->cq = NULL;
+	return 0;
 }
 
 /*
@@ -82,8 +105,6 @@ static int destroy_qp(struct vb_conn *c)
  */
 static bool vb_conn_release(struct vb_conn *c)
 {
-	int rc = 0;
-
 	vb_cq_detach(c);
 	if (c->dev)
 		vb_windows_close(c);
@@ -91,19 +112,8 @@ static bool vb_conn_release(struct vb_conn *c)
 		return false;
 	vb_srq_leave(c);
 	vb_cq_disarm(c);
-	if (c->cq)
-		rc = ibv_destroy_cq(c->cq);
-	if (rc && vb_device_keeps(c->dev, rc)) {
-		if (!c->stuck)
-			fab_domain_log_peer(
-				c->ev.fab.poller->dom, &c->ev.peer, 4,
-				"verbs: %s: a completion queue cannot be destroyed: %s",
-				c->dev->name, strerror(rc));
+	if (destroy_cq(c))
 		return false;
-	}
-	if (c->cq)
-		atomic_fetch_sub(&c->dev->used[VB_CQ], 1);
-	c->cq = NULL;
 	/* An event may have come since it left, if it was stuck. */
 	vb_cq_poll_remove(vb_conn_poller(c), c);
 	if (c->id)
@@ -130,8 +140,10 @@ static void vb_conn_leave(struct fab_retired *g)
 	struct vb_conn *c = container_of(g, struct vb_conn, ev.retired);
 	struct vb_poller *p = vb_conn_poller(c);
 
-	/* From here on no device event schedules it. */
+	/* From here on no device event and no other thread schedules it. */
 	pthread_mutex_lock(&p->lock);
+	/* For a caller that has not awaited the end. */
+	vb_setup_await(c);
 	if (c->listed)
 		TAILQ_REMOVE(&p->conns, c, link);
 	c->listed = false;
@@ -232,20 +244,15 @@ static void drain_cq(struct vb_conn *c)
 		;
 }
 
-/* The end: destroy the queue pair, return all work. */
+/* The end: destroy the queues, return all work. */
 static void vb_conn_finish(struct vb_conn *c)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
-	struct vb_poller *p = vb_conn_poller(c);
-	int stuck;
+	int stuck, rc;
 
-	if (c->state != VB_ST_ENDING)
-		return;
 	c->state = VB_ST_DEAD;
-	pthread_mutex_lock(&p->cm_lock);
 	if (c->id && c->id->qp)
 		ibv_modify_qp(c->id->qp, &attr, IBV_QP_STATE);
-	pthread_mutex_unlock(&p->cm_lock);
 	drain_cq(c);
 	/* Failed work is the cause, the rest its consequence. */
 	if (c->broke) {
@@ -274,10 +281,67 @@ static void vb_conn_finish(struct vb_conn *c)
 	if (c->srq && c->connected)
 		vb_srq_lost(c, c->incomplete ? VB_BATCH : 1);
 	vb_cq_flush(c, stuck);
+	rc = stuck ? 0 : destroy_cq(c);
+	if (rc)
+		fab_domain_log_peer(
+			c->ev.fab.poller->dom, &c->ev.peer, 4,
+			"verbs: %s: a completion queue cannot be destroyed: %s",
+			c->dev->name, strerror(rc));
 	c->ev.done.ended = true;
 	/* Without memory the next connection tries again. */
 	if (c->srq && !atomic_load(&c->dev->gone))
 		(void)vb_srq_fill(c);
+	if (!stuck)
+		vb_srq_leave(c);
+}
+
+void vb_conn_setup(struct vb_conn *c)
+{
+	if (c->state == VB_ST_PAIRING)
+		vb_startup_pair(c);
+	if (c->state == VB_ST_ENDING)
+		vb_conn_finish(c);
+}
+
+/* Before the runner leaves the provider. Returns true if it is lent from here on. */
+static bool lend_if_due(struct vb_conn *c)
+{
+	if (c->state != VB_ST_PAIRING && c->state != VB_ST_ENDING)
+		return false;
+	vb_setup_lend(c);
+	return true;
+}
+
+static void post_later(struct vb_conn *c)
+{
+	struct wr_list later = c->later;
+	struct fab_wr *wr;
+
+	c->later = (struct wr_list){ NULL, NULL };
+	if (c->state >= VB_ST_ENDING) {
+		fab_complete_list(&c->ev.done, &later, FAB_FLUSHED);
+		return;
+	}
+	if (c->srq)
+		vb_srq_promise(c, wr_count(&later));
+	while ((wr = wr_take(&later)))
+		wr_append(&c->rq, wr);
+	if (!vb_post_receives(c))
+		vb_conn_end(c, -ENOMEM, "the device has no room for Receives");
+}
+
+/* Returns false while it is lent. Afterwards does what was asked for meanwhile. */
+static bool resume(struct vb_conn *c)
+{
+	if (vb_conn_is_lent(c))
+		return false;
+	if (c->unwanted)
+		vb_conn_end(c, -ECONNABORTED,
+			    "ended before it was established");
+	c->unwanted = false;
+	if (c->later.head)
+		post_later(c);
+	return true;
 }
 
 /* Orderly close: once all is sent and confirmed. */
@@ -300,6 +364,10 @@ void vb_disconnect(struct fab_conn *fc, bool abort)
 {
 	struct vb_conn *c = vb_conn(fc);
 
+	if (!resume(c)) {
+		c->unwanted = true;
+		return;
+	}
 	switch (c->state) {
 	case VB_ST_IDLE:
 	case VB_ST_REQUESTED:
@@ -309,6 +377,7 @@ void vb_disconnect(struct fab_conn *fc, bool abort)
 		return;
 	case VB_ST_ADDR:
 	case VB_ST_ROUTE:
+	case VB_ST_PAIRING:
 	case VB_ST_CONNECTING:
 	case VB_ST_ACCEPTED:
 		vb_conn_end(c, -ECONNABORTED,
@@ -329,8 +398,8 @@ void vb_disconnect(struct fab_conn *fc, bool abort)
 		vb_closing_progress(c);
 		break;
 	}
-	vb_conn_finish(c);
-	vb_conn_schedule(c);
+	if (!lend_if_due(c))
+		vb_conn_schedule(c);
 }
 
 /* ---- Probes ---------------------------------------------------------- */
@@ -353,7 +422,7 @@ unsigned int vb_silent_ms(struct fab_conn *fc)
 {
 	struct vb_conn *c = vb_conn(fc);
 
-	if (c->state != VB_ST_OPEN)
+	if (!resume(c) || c->state != VB_ST_OPEN)
 		return 0;
 	probe(c);
 	return c->probe_out ? (unsigned int)(base_now_ms() - c->probed_at) : 0;
@@ -467,85 +536,92 @@ static bool vb_advance(struct vb_conn *c)
 	return n > 0;
 }
 
-/* Returns true if there is certainly more to do at once. */
-static bool vb_progress(struct vb_conn *c)
-{
-	bool more = vb_advance(c);
-
-	vb_conn_finish(c);
-	return more;
-}
-
 int vb_poll(struct fab_conn *fc, struct fab_wc *wc, int n)
 {
 	struct vb_conn *c = vb_conn(fc);
-	int got = vb_take_completions(c, wc, n);
+	bool more = true;
+	int got;
 
-	/* Not every completion of the device is one of ours. */
-	while (got < n && vb_progress(c) && !c->ev.done.work.head &&
-	       !c->closed_windows)
-		;
+	if (!resume(c))
+		return 0;
+	got = vb_take_completions(c, wc, n);
+	while (got < n && more) {
+		more = vb_advance(c);
+		if (lend_if_due(c))
+			return got;
+		/* Not every completion of the device is one of ours. */
+		more &= !c->ev.done.work.head && !c->closed_windows;
+	}
 	return got + vb_take_completions(c, wc + got, n - got);
 }
 
 /* ---- Operations that may find that the connection has to end ----------- */
 
-/* The runner polls for DISCONNECTED. */
-static void finish_and_schedule(struct vb_conn *c)
-{
-	if (c->state != VB_ST_ENDING)
-		return;
-	vb_conn_finish(c);
-	vb_conn_schedule(c);
-}
-
 int vb_connect(struct fab_conn *fc, const struct sockaddr *addr,
 	       socklen_t addrlen, const struct fab_conn_params *params)
 {
 	struct vb_conn *c = vb_conn(fc);
-	int rc = vb_startup_connect(c, addr, addrlen, params);
+	int rc;
 
-	finish_and_schedule(c);
+	if (!resume(c))
+		return -EISCONN;
+	rc = vb_startup_connect(c, addr, addrlen, params);
+	lend_if_due(c);
 	return rc;
 }
 
 int vb_accept(struct fab_conn *fc, const struct fab_conn_params *params)
 {
 	struct vb_conn *c = vb_conn(fc);
-	int rc = vb_startup_accept(c, params);
+	int rc;
 
-	/* After an error no event follows. */
-	if (rc)
-		vb_conn_finish(c);
-	else
-		finish_and_schedule(c);
+	if (!resume(c))
+		return -ENOTCONN;
+	rc = vb_startup_accept(c, params);
+	lend_if_due(c);
 	return rc;
 }
 
 int vb_post(struct fab_conn *fc, struct fab_wr *chain)
 {
 	struct vb_conn *c = vb_conn(fc);
-	int rc = vb_post_chain(c, chain);
+	int rc;
 
-	finish_and_schedule(c);
+	if (!resume(c))
+		return -ENOTCONN;
+	rc = vb_post_chain(c, chain);
+	lend_if_due(c);
 	return rc;
 }
 
 int vb_post_recv(struct fab_conn *fc, struct fab_wr *chain)
 {
 	struct vb_conn *c = vb_conn(fc);
-	int rc = vb_post_recv_chain(c, chain);
+	struct fab_wr *next;
+	int rc;
 
-	finish_and_schedule(c);
+	if (!resume(c)) {
+		for (struct fab_wr *wr = chain; wr; wr = next) {
+			next = wr->next;
+			wr->priv[WR_MEMORY] = 0;
+			wr_append(&c->later, wr);
+		}
+		return 0;
+	}
+	rc = vb_post_recv_chain(c, chain);
+	lend_if_due(c);
 	return rc;
 }
 
 bool vb_unexpose(struct fab_conn *fc, uint32_t handle, void *user)
 {
 	struct vb_conn *c = vb_conn(fc);
-	bool closed = vb_window_close(c, handle, user);
+	bool closed;
 
-	finish_and_schedule(c);
-	/* The end has closed all handles, or quarantined their memory. */
-	return closed || c->state == VB_ST_DEAD;
+	/* It ends, which DISCONNECTED tells. */
+	if (!resume(c))
+		return false;
+	closed = vb_window_close(c, handle, user);
+	lend_if_due(c);
+	return closed;
 }

@@ -141,13 +141,16 @@ static bool poll_one(struct vb_conn *c)
 
 static bool arm_one(struct vb_poller *p, struct vb_conn *c)
 {
+	bool broken = false;
+
 	vb_cq_poll_remove(p, c);
-	if (!vb_cq_arm(c))
-		return poll_one(c);
 	pthread_mutex_lock(&c->cq_lock);
-	c->cq_broken = true;
+	/* A detached one may have been destroyed. */
+	if (!c->cq_detached)
+		broken = vb_cq_arm(c);
+	c->cq_broken |= broken;
 	pthread_mutex_unlock(&c->cq_lock);
-	return true;
+	return broken || poll_one(c);
 }
 
 int vb_cq_poll_all(struct vb_poller *p)

@@ -23,6 +23,7 @@ static void poller_free(struct vb_poller *p)
 	if (p->cm)
 		rdma_destroy_event_channel(p->cm);
 	fab_ev_loop_destroy(&p->ev);
+	pthread_cond_destroy(&p->setup_cond);
 	pthread_mutex_destroy(&p->cm_lock);
 	pthread_mutex_destroy(&p->lock);
 	free(p);
@@ -59,6 +60,8 @@ int vb_poller_create(struct fab_domain *dom, struct fab_poller **out)
 	p->cm_src.event = vb_cm_event;
 	TAILQ_INIT(&p->conns);
 	TAILQ_INIT(&p->polled);
+	TAILQ_INIT(&p->to_setup);
+	pthread_cond_init(&p->setup_cond, NULL);
 	pthread_mutex_init(&p->lock, NULL);
 	pthread_mutex_init(&p->cm_lock, NULL);
 	errno = 0;
@@ -69,6 +72,8 @@ int vb_poller_create(struct fab_domain *dom, struct fab_poller **out)
 		rc = vb_set_nonblock(p->cm->fd);
 	if (!rc)
 		rc = fab_ev_loop_watch(&p->ev, p->cm->fd, &p->cm_src, EPOLLIN);
+	if (!rc)
+		rc = vb_setup_start(p, vb_conn_setup);
 	if (rc) {
 		poller_free(p);
 		return rc;
@@ -110,5 +115,6 @@ void vb_poller_destroy(struct fab_poller *fp)
 	fab_ev_loop_drain(&p->ev);
 	vb_conn_retry_stuck(p);
 	fab_ev_loop_drain(&p->ev);
+	vb_setup_stop(p);
 	poller_free(p);
 }

@@ -23,8 +23,8 @@
  * happen with all promised Receives posted, and more are posted. A queue ends
  * with its last connection.
  *
- * Context: runners, and the poller thread for events and vb_srq_leave(). The
- * device's srq_lock is a leaf; memory is allocated and freed without it.
+ * Context: runners, and the poller thread for events. The device's srq_lock is a
+ * leaf; memory is allocated and freed without it.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #include "vb.h"
 
 /* Join the shared queue of the device, which sets c->srq, or do not if there
- * can be none. Leave when the queue pair is destroyed; poller thread. */
+ * can be none. Leave when the queue pair is destroyed. */
 void vb_srq_join(struct vb_conn *c);
 void vb_srq_leave(struct vb_conn *c);
 /* For the queue pair; NULL without a shared queue. */

@@ -25,9 +25,18 @@
  * writes before it sets an event bit and the runner reads after it has taken
  * that; the poller's list of connections (poller lock).
  *
- * rdma_get_cm_event() changes the state of the queue pair, in the poller
- * thread. So that call, and all that the runner does to the pair but posting
- * and polling, is done under the poller's cm_lock.
+ * Commands that create, change or destroy queues take the firmware of a device
+ * up to a millisecond each. So each poller has a setup thread (setup.c), to
+ * which the runner lends a connection twice: when it is to be connected or
+ * accepted, and when it has ended. While it is lent, the setup thread does and
+ * owns what is otherwise the runner's, and the runner only remembers what is
+ * asked for (conn.c, resume()). Two changes of a pair stay in the poller thread:
+ * to connect one of an active connection (rdma_get_cm_event()), and to close one
+ * in order (rdma_disconnect()).
+ *
+ * cm_lock is held over rdma_get_cm_event(), and while a pair is taken from its
+ * id to be destroyed. Other commands may run at the same time: libibverbs permits
+ * that, and nothing takes a pair out of its error state.
  *
  * FAB_CAP_BOUND: librdmacm's calls, and with rxe and siw also posting and
  * requesting events, write to a device's file, which only threads of the domain
@@ -248,7 +257,14 @@ struct vb_poller {
 		stuck; /* connections that vb_conn_release() could not release */
 	unsigned int skipped; /* runs without epoll */
 
+	pthread_t setup; /* setup.c */
+	void (*setup_work)(struct vb_conn *c);
+	/* With the lock: to_setup or setup_stops changes, or a connection is back. */
+	pthread_cond_t setup_cond;
+
 	pthread_mutex_t lock; /* what follows */
+	struct vb_conn_queue to_setup;
+	bool setup_stops;
 	uint32_t left; /* bits of devices that this poller has left */
 	struct vb_channel channels[VB_MAX_DEVICES];
 	struct vb_conn_queue conns;
@@ -283,6 +299,7 @@ enum vb_state {
 	VB_ST_IDLE, /* active, not started */
 	VB_ST_ADDR, /* active, until CONNECTING: waits for address, route, answer */
 	VB_ST_ROUTE,
+	VB_ST_PAIRING, /* lent: the setup thread creates the pair, connects or accepts */
 	VB_ST_CONNECTING,
 	VB_ST_REQUESTED, /* passive: to be accepted or rejected */
 	VB_ST_ACCEPTED, /* passive: waits for the peer's confirmation */
@@ -319,6 +336,8 @@ struct vb_conn {
 	/* Shared; see above. */
 	TAILQ_ENTRY(vb_conn) link; /* poller lock */
 	bool listed; /* poller lock */
+	TAILQ_ENTRY(vb_conn) setup_link; /* poller lock */
+	atomic_bool lent; /* set by the runner; cleared under the poller lock */
 	pthread_mutex_t cq_lock; /* cq and the next four */
 	struct ibv_wc found[VB_FOUND];
 	unsigned int nfound;
@@ -337,7 +356,11 @@ struct vb_conn {
 		int status;
 	} cm;
 
-	/* The runner's from here on. */
+	/* The runner's, even while it is lent: asked for meanwhile. */
+	struct wr_list later; /* Receives */
+	bool unwanted; /* its end */
+
+	/* The runner's from here on, or the setup thread's while it is lent. */
 	struct rdma_cm_id *id;
 	struct vb_device *dev;
 	struct ibv_cq *cq;
@@ -417,6 +440,11 @@ static inline void vb_conn_set_device(struct vb_conn *c, struct vb_device *dev)
 	c->ev.fab.limits = dev ? &dev->limits : NULL;
 }
 
+static inline bool vb_conn_is_lent(const struct vb_conn *c)
+{
+	return atomic_load(&c->lent);
+}
+
 static inline void vb_conn_schedule(struct vb_conn *c)
 {
 	fab_ev_conn_schedule(&c->ev.fab);
@@ -486,8 +514,8 @@ int vb_poller_run(struct fab_poller *p, int timeout_ms);
  * runner. */
 int vb_cq_channel(struct vb_poller *p, struct vb_device *dev,
 		  struct ibv_comp_channel **channel);
-/* Request an event. Returns 0 or an errno. The poller thread, or the runner at
- * the start. */
+/* Request an event. Returns 0 or an errno. The poller thread with cq_lock, or the
+ * setup thread at the start. */
 int vb_cq_arm(struct vb_conn *c);
 /* The event has come, or will not. */
 void vb_cq_disarm(struct vb_conn *c);
@@ -519,7 +547,18 @@ bool vb_owns(const struct sockaddr *addr, const char *devices);
 bool vb_listener_up(struct fab_listener *l);
 void vb_listener_close(struct fab_listener *l);
 
-/* cm_startup.c; the runner. The connection may have to end afterwards. */
+/* setup.c */
+/* Start the thread, which calls @work for each connection that is lent. Returns 0 or
+ * -errno. Stop it when nothing is lent any more. */
+int vb_setup_start(struct vb_poller *p, void (*work)(struct vb_conn *c));
+void vb_setup_stop(struct vb_poller *p);
+/* The runner lends @c. When it is back, it is scheduled. */
+void vb_setup_lend(struct vb_conn *c);
+/* Poller lock held: wait for it. */
+void vb_setup_await(struct vb_conn *c);
+
+/* cm_startup.c; the runner. The connection may have to end afterwards, or to be
+ * lent. */
 /* Before @id resolves an address, listens or accepts: what the domain's parameters say of
  * its packets. The poller thread, too. */
 void vb_set_id_options(struct vb_domain *d, struct rdma_cm_id *id);
@@ -528,8 +567,12 @@ int vb_startup_connect(struct vb_conn *c, const struct sockaddr *addr,
 int vb_startup_accept(struct vb_conn *c, const struct fab_conn_params *params);
 void vb_reject(struct fab_conn *c, const void *priv, size_t priv_len);
 void vb_startup_progress(struct vb_conn *c, unsigned int ev);
+/* Create the queues, connect or accept. The setup thread. */
+void vb_startup_pair(struct vb_conn *c);
 
 /* conn.c; the runner */
+/* Do what its state asks of the setup thread. That thread. */
+void vb_conn_setup(struct vb_conn *c);
 int vb_conn_alloc(struct vb_poller *p, fab_ready_fn ready, void *user,
 		  struct vb_conn **c);
 /* Poller thread. After a removal connections that are stuck may be released. */

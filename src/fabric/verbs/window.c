@@ -107,7 +107,8 @@ int vb_expose(struct fab_conn *fc, struct fab_mr *mr, void *addr, size_t len,
 	struct vb_window *w, **link;
 	int rc = 0;
 
-	if (c->state != VB_ST_OPEN && c->state != VB_ST_ACCEPTED)
+	if (vb_conn_is_lent(c) ||
+	    (c->state != VB_ST_OPEN && c->state != VB_ST_ACCEPTED))
 		return -ENOTCONN;
 	w = window_get_free(c, &rc);
 	if (!w)
