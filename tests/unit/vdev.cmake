@@ -29,6 +29,7 @@ target_link_libraries(vdev_transport PRIVATE unit-rt rpcrdma_fabric)
 foreach(profile IN LISTS families ITEMS no-flush full-recvs slow)
 	over_vdev(transport-${profile} ${profile} $<TARGET_FILE:vdev_transport>)
 endforeach()
+over_vdev(transport-few-pairs few-pairs $<TARGET_FILE:vdev_transport> refused)
 
 # The library first, since this calls it; over_vdev gives it the environment.
 foreach(program IN ITEMS vdev_events vdev_probe)

@@ -197,11 +197,48 @@ static void test_end(void)
 	CU_ASSERT_EQUAL(done, 2 * MANY);
 }
 
+/* The device has queues for one pair and a half: a second client is refused, which the
+ * server counts and gives a reason for. */
+static void test_refused(void)
+{
+	const char *devices = getenv("VDEV");
+	struct rt_conn *client, *server;
+	struct rt_totals before, after;
+
+	if (!devices || !strstr(devices, "few-pairs"))
+		return;
+	begin(&rt_only2, 0);
+	trip(p.client, 1, 4, false, 12, 0, 0);
+	client = p.client;
+	server = p.server;
+	rt_totals(p.server_inst, &before);
+	CU_ASSERT_TRUE_FATAL(rt_pair_connect_to(&p, 20049));
+	UNTIL(p.client_closed && p.server_closed);
+	CU_ASSERT_EQUAL(p.client_error, -ECONNREFUSED);
+	CU_ASSERT_EQUAL(p.server_error, -ENOSPC);
+	CU_ASSERT_PTR_NOT_NULL(
+		strstr(p.server_reason, "has no completion queue left"));
+	rt_totals(p.server_inst, &after);
+	CU_ASSERT_EQUAL(after.refused[RT_REFUSED_other],
+			before.refused[RT_REFUSED_other] + 1);
+	/* The first one goes on. */
+	p.client_closed = p.server_closed = false;
+	p.client = client;
+	p.server = server;
+	trip(p.client, 2, 4, false, 12, 0, 0);
+	rt_pair_close(&p);
+}
+
 static const struct unit_test tests[] = {
-	{ "sizes1", test_sizes1 },     { "sizes2", test_sizes2 },
-	{ "many1", test_many1 },       { "many2", test_many2 },
-	{ "reverse1", test_reverse1 }, { "reverse2", test_reverse2 },
-	{ "end", test_end },	       { NULL, NULL },
+	{ "sizes1", test_sizes1 },
+	{ "sizes2", test_sizes2 },
+	{ "many1", test_many1 },
+	{ "many2", test_many2 },
+	{ "reverse1", test_reverse1 },
+	{ "reverse2", test_reverse2 },
+	{ "end", test_end },
+	{ "refused", test_refused },
+	{ NULL, NULL },
 };
 
 int main(int argc, char **argv)

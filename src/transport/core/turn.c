@@ -245,6 +245,10 @@ static void completion(struct rt_conn *c, const struct fab_wc *wc)
 		((struct rt_closing *)wc->user)->closed(c, wc->user);
 		return;
 	case FAB_WC_DISCONNECTED:
+		if (c->state == RT_ACCEPTING &&
+		    (wc->error == -ENOSPC || wc->error == -ENOMEM))
+			rt_count_refused(c->inst, RT_REFUSED_other,
+					 &c->info.peer);
 		if (wc->error && c->state == RT_CONNECTING)
 			/* The upper layer tells errors apart. */
 			rt_conn_fail(c, wc->error, "%s: %s",
