@@ -237,6 +237,13 @@ bool rt_instance_bound(const struct rt_instance *inst);
  * Context: one thread at a time for each poller.
  */
 int rt_run(struct rt_instance *inst, unsigned int n, int timeout_ms);
+/*
+ * Promise that the calling thread will call rt_run() of poller @n soon: until then, what it
+ * has for connections of that poller, such as Replies, waits, to be sent together. If another
+ * thread calls rt_run() first, that sends it.
+ * Context: as for rt_run(), and not bound (rt_instance_bound()).
+ */
+void rt_run_later(struct rt_instance *inst, unsigned int n);
 /* Returns how often threads have entered and left rt_run() of poller @n: odd while one is in it.
  * Context: any thread. */
 uint64_t rt_turns(const struct rt_instance *inst, unsigned int n);

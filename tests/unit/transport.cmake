@@ -70,6 +70,8 @@ target_link_options(unit-transport-reads PRIVATE -Wl,--wrap=base_addr_host
 	-Wl,--wrap=fab_post,--wrap=fab_poll,--wrap=rt_replies_over_limit)
 rpcrdma_unit(transport-nap transport_nap.c LIBS unit-rt test-clock)
 target_link_options(unit-transport-nap PRIVATE -Wl,--wrap=fab_poller_run,--wrap=nanosleep)
+rpcrdma_unit(transport-run-later transport_run_later.c LIBS unit-rt)
+target_link_options(unit-transport-run-later PRIVATE -Wl,--wrap=fab_poller_run)
 rpcrdma_unit(transport-timers transport_timers.c LIBS unit-rt)
 rpcrdma_unit(transport-reserve transport_reserve.c LIBS unit-rt)
 target_link_options(unit-transport-reserve PRIVATE -Wl,--wrap=fab_pool_get_spare)

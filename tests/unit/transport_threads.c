@@ -2,8 +2,9 @@
 /*
  * The transport with many threads: each instance has two pollers with a thread
  * each, worker threads answer Calls and make Calls of their own in the reverse
- * direction, others connect, call and close, and one reads the statistics. On
- * the loop provider and on iWARP over the loopback interface, in both versions.
+ * direction, pollers do so between two runs (rt_run_later()), others connect, call
+ * and close, and one reads the statistics. On the loop provider and on iWARP over the
+ * loopback interface, in both versions.
  * To be run with the thread sanitizer.
  */
 #include <arpa/inet.h>
@@ -129,35 +130,42 @@ static const struct rt_ops server_ops = {
 	.closed = server_closed,
 };
 
+/* Serve a Call. Returns false if there is none: with @waits, not before the end. */
+static bool serve_one(uint32_t *seed, bool waits)
+{
+	struct rt_call *call = NULL;
+
+	pthread_mutex_lock(&t.lock);
+	while (waits && !t.count && !t.stop_workers)
+		pthread_cond_wait(&t.cond, &t.lock);
+	if (t.count) {
+		call = t.queue[t.head];
+		t.head = (t.head + 1) % QUEUE;
+		t.count--;
+	}
+	pthread_mutex_unlock(&t.lock);
+	if (!call)
+		return false;
+	if (!call->reverse && rng(seed) % 4 == 0 &&
+	    rt_conn_can_call(call->conn))
+		call_back(call->conn, seed);
+	if (rng(seed) % 128 == 0)
+		rt_conn_close(call->conn, rng(seed) % 2);
+	if (rng(seed) % 4)
+		rt_call_begin(call);
+	rt_pair_answer(&t.answers, call);
+	return true;
+}
+
 static void *worker(void *arg)
 {
 	uint32_t seed = (uint32_t)(uintptr_t)arg;
 
 	if (t.bound)
 		loop_make_foreign();
-	for (;;) {
-		struct rt_call *call = NULL;
-
-		pthread_mutex_lock(&t.lock);
-		while (!t.count && !t.stop_workers)
-			pthread_cond_wait(&t.cond, &t.lock);
-		if (t.count) {
-			call = t.queue[t.head];
-			t.head = (t.head + 1) % QUEUE;
-			t.count--;
-		}
-		pthread_mutex_unlock(&t.lock);
-		if (!call)
-			return NULL;
-		if (!call->reverse && rng(&seed) % 4 == 0 &&
-		    rt_conn_can_call(call->conn))
-			call_back(call->conn, &seed);
-		if (rng(&seed) % 128 == 0)
-			rt_conn_close(call->conn, rng(&seed) % 2);
-		if (rng(&seed) % 4)
-			rt_call_begin(call);
-		rt_pair_answer(&t.answers, call);
-	}
+	while (serve_one(&seed, true))
+		;
+	return NULL;
 }
 
 /* ---- Client ----------------------------------------------------------- */
@@ -270,9 +278,16 @@ static void *caller(void *arg)
 static void *poller(void *arg)
 {
 	unsigned int n = (unsigned int)(uintptr_t)arg;
+	uint32_t seed = 100 + n;
 
-	while (!t.stop_pollers)
+	while (!t.stop_pollers) {
 		rt_run(t.inst[n / POLLERS], n % POLLERS, -1);
+		if (t.bound)
+			continue;
+		rt_run_later(t.inst[n / POLLERS], n % POLLERS);
+		for (unsigned int i = 0; i < 3; i++)
+			(void)serve_one(&seed, false);
+	}
 	return NULL;
 }
 

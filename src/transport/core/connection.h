@@ -197,6 +197,7 @@ struct rt_poller_state {
 	/* Connections handed over. Any thread. */
 	_Atomic(pthread_t) runner; /* the thread in rt_run(), or 0 */
 	_Atomic(uint64_t) turns; /* rt_turns() */
+	_Atomic(pthread_t) returning; /* rt_run_later(); written under the lock */
 	pthread_mutex_t lock;
 	struct rt_conn *handed, **handed_tail; /* under the lock */
 	atomic_bool any_handed;

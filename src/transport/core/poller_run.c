@@ -141,15 +141,34 @@ uint64_t rt_turns(const struct rt_instance *inst, unsigned int n)
 				    memory_order_relaxed);
 }
 
+static void set_returning(struct rt_poller_state *t, pthread_t thread)
+{
+	if (atomic_load_explicit(&t->returning, memory_order_relaxed) == thread)
+		return;
+	pthread_mutex_lock(&t->lock);
+	atomic_store_explicit(&t->returning, thread, memory_order_relaxed);
+	pthread_mutex_unlock(&t->lock);
+}
+
+void rt_run_later(struct rt_instance *inst, unsigned int n)
+{
+	set_returning(&inst->poller_states[n], pthread_self());
+}
+
 int rt_run(struct rt_instance *inst, unsigned int n, int timeout_ms)
 {
 	struct rt_poller_state *t = &inst->poller_states[n];
 	int found;
 
 	count_turn(t);
+	set_returning(t, 0);
 	atomic_store_explicit(&t->runner, pthread_self(), memory_order_relaxed);
-	found = timeout_ms == RT_SLEEP ? poll_once(inst, n, -1) :
-					 poll_or_spin(inst, n, timeout_ms);
+	/* What was left by rt_run_later() has woken nobody. */
+	found = rt_strand_run_handed(t);
+	if (found)
+		timeout_ms = 0;
+	found += timeout_ms == RT_SLEEP ? poll_once(inst, n, -1) :
+					  poll_or_spin(inst, n, timeout_ms);
 	arm_log_timer(inst, n);
 	atomic_store_explicit(&t->runner, 0, memory_order_relaxed);
 	count_turn(t);

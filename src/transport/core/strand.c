@@ -12,10 +12,12 @@
  * connection.
  *
  * Handing over: a thread that has the strand may pass it to the connection's poller by
- * putting the connection into the poller's queue. Two kinds of threads do so:
+ * putting the connection into the poller's queue. Some threads do so:
  *
  *   - in a bound instance (FAB_CAP_BOUND in fabric.h), every thread that is not in
  *     rt_run(), since only that one may run connections;
+ *   - a thread that will call rt_run() itself (rt_run_later()), so that all that it has for
+ *     connections is sent together. It wakes nobody;
  *   - in any instance, a thread that has run a connection for RT_TURNS while the peer
  *     went on sending, or that only leaves mail (rt_inbox_put_deferred()) or a reason
  *     (rt_strand_defer()).
@@ -50,6 +52,13 @@ void rt_inbox_take(struct rt_conn *c)
 
 /* ---- Running -------------------------------------------------------------- */
 
+/* Returns true if this thread will call rt_run(). */
+static bool is_returning(const struct rt_poller_state *t)
+{
+	return atomic_load_explicit(&t->returning, memory_order_relaxed) ==
+	       pthread_self();
+}
+
 /* Pass the strand, which this thread has, to the connection's poller. */
 static void pass_to_poller(struct rt_conn *c)
 {
@@ -64,7 +73,7 @@ static void pass_to_poller(struct rt_conn *c)
 	*t->handed_tail = c;
 	t->handed_tail = &c->strand.handed_next;
 	atomic_store_explicit(&t->any_handed, true, memory_order_relaxed);
-	if (first)
+	if (first && !is_returning(t))
 		fab_poller_wake(inst->pollers[c->strand.poller]);
 	pthread_mutex_unlock(&t->lock);
 }
@@ -134,7 +143,10 @@ int rt_strand_run_handed(struct rt_poller_state *t)
 
 static void run_or_hand_over(struct rt_conn *c)
 {
-	if (!c->inst->bound || !hand_over(c, true))
+	const struct rt_poller_state *t =
+		&c->inst->poller_states[c->strand.poller];
+
+	if ((!c->inst->bound && !is_returning(t)) || !hand_over(c, true))
 		rt_strand_release(c);
 }
 
