@@ -5,9 +5,9 @@
     hang.py MOUNT-PORT RDMA-PORT FOLDER
 
 FOLDER is what is exported, on a file system of its own. It is frozen (fsfreeze),
-so that each WRITE keeps its worker until it thaws. Meanwhile NULLs and READs over
-other connections, and READs over the very one that the WRITEs came by, are
-answered. Then all WRITEs are, and their data are there.
+so that each WRITE keeps its worker until it thaws. Until then WRITEs were short, so that
+leaders run them. Meanwhile NULLs and READs over other connections, and READs that came
+with the WRITEs, are answered. Then all WRITEs are, and their data are there.
 """
 
 import os
@@ -44,9 +44,18 @@ def read(xid, fh):
 
 
 def burst(conn, fh):
-    """Several at once, which the server has its workers run."""
+    """Several at once, which go into the queue."""
     for xid in [conn.send_call(read(4000 + i, fh)) for i in range(8)]:
         assert rpc.Reply(conn.answer(xid).payload).r.u32() == 0
+
+
+def learn(conn, fh):
+    """The server sees that WRITEs and READs are short."""
+    for i in range(0, 160, 16):
+        for xid in [conn.send_call(write(7000 + i + n, fh, b"data"))
+                    for n in range(16)]:
+            assert rpc.Reply(conn.answer(xid).payload).r.u32() == 0
+        burst(conn, fh)
 
 
 def fsfreeze(how, folder):
@@ -66,11 +75,17 @@ def main(mount_port, port, folder):
     bench = kit.Server("127.0.0.1", port, "/export", 60)
     conns = [bench.connect() for _ in range(OTHERS + 1)]
     fh = create(conns[0], root(mount_port), b"file")
+    learn(conns[0], create(conns[0], root(mount_port), b"other"))
     before = contents(folder)
     fsfreeze("-f", folder)
     try:
-        sent = [conns[0].send_call(write(100 + i, fh, text(i)))
-                for i in range(WRITES)]
+        sent, among = [], []
+        for i in range(WRITES):
+            sent.append(conns[0].send_call(write(100 + i, fh, text(i))))
+            if i % 4 == 0:
+                among.append(conns[0].send_call(read(200 + i, fh)))
+        for xid in among:
+            assert rpc.Reply(conns[0].answer(xid).payload).r.u32() == 0
         time.sleep(0.3)
         for i in range(20):
             for conn in conns[1:]:

@@ -44,7 +44,7 @@ static void call(unsigned int kind, unsigned int ms, bool sleeps)
 	struct gr_sample look;
 
 	test_clock_pass(1);
-	gr_blocking_begin(&l, kind, &look);
+	gr_blocking_begin(&l, kind, false, &look);
 	test_clock_pass(ms);
 	switches += sleeps;
 	gr_blocking_end(&l, kind, &look);
@@ -54,6 +54,18 @@ static void calls(unsigned int n, unsigned int ms, bool sleeps)
 {
 	while (n--)
 		call(KIND, ms, sleeps);
+}
+
+/* Small ones. */
+static void small(unsigned int n, unsigned int us)
+{
+	struct gr_sample look;
+
+	while (n--) {
+		gr_blocking_begin(&l, KIND, true, &look);
+		test_clock_pass_us(us);
+		gr_blocking_end(&l, KIND, &look);
+	}
 }
 
 /* ---- Tests -------------------------------------------------------------- */
@@ -120,13 +132,13 @@ static void seldom(void)
 	begin();
 	test_clock_pass(1);
 	for (unsigned int i = 0; i < 50; i++) {
-		gr_blocking_begin(&l, KIND, &look);
-		CU_ASSERT_EQUAL(look.begun != 0, i == 0);
+		gr_blocking_begin(&l, KIND, false, &look);
+		CU_ASSERT_EQUAL(look.sampled, i == 0);
 		gr_blocking_end(&l, KIND, &look);
 	}
 	CU_ASSERT_EQUAL(asked, 1);
-	gr_blocking_begin(&l, KIND + 1, &look);
-	CU_ASSERT_TRUE(look.begun != 0);
+	gr_blocking_begin(&l, KIND + 1, false, &look);
+	CU_ASSERT_TRUE(look.sampled);
 	test_clock_release();
 }
 
@@ -143,11 +155,37 @@ static void stuck(void)
 	test_clock_release();
 }
 
+/* The mean is of small Calls. Some that take very long do not hide in it, nor does it take for
+ * ever to forget them. */
+static void mean(void)
+{
+	begin();
+	CU_ASSERT_EQUAL(gr_blocking_mean(&l, KIND), 0);
+	call(KIND, 5, false);
+	CU_ASSERT_EQUAL(gr_blocking_mean(&l, KIND), 0);
+	small(10, 20);
+	CU_ASSERT_EQUAL(gr_blocking_mean(&l, KIND), 20000);
+	CU_ASSERT_EQUAL(gr_blocking_mean(&l, KIND + 1), 0);
+	small(1, 1000000);
+	CU_ASSERT_TRUE(gr_blocking_mean(&l, KIND) < GR_SHORT_NS);
+	small(1, 1000000);
+	CU_ASSERT_TRUE(gr_blocking_mean(&l, KIND) >= GR_SHORT_NS);
+	small(8, 20);
+	CU_ASSERT_TRUE(gr_blocking_mean(&l, KIND) < GR_SHORT_NS);
+	small(100, 20);
+	CU_ASSERT_TRUE(gr_blocking_mean(&l, KIND) < 21000);
+	gr_blocking_note_long(&l, KIND);
+	CU_ASSERT_TRUE(gr_blocking_mean(&l, KIND) >= GR_SHORT_NS);
+	small(16, 20);
+	CU_ASSERT_TRUE(gr_blocking_mean(&l, KIND) < GR_SHORT_NS);
+	test_clock_release();
+}
+
 static const struct unit_test tests[] = {
 	{ "quick", quick },   { "long but awake", long_but_awake },
 	{ "sleeps", sleeps }, { "some", some },
 	{ "seldom", seldom }, { "stuck", stuck },
-	{ NULL, NULL },
+	{ "mean", mean },     { NULL, NULL },
 };
 
 UNIT_MAIN("ganesha-blocking", tests)

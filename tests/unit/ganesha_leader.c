@@ -23,7 +23,7 @@ static struct rt_instance *const inst = (struct rt_instance *)&w;
 
 /* ---- The transport ------------------------------------------------------ */
 
-static unsigned int runs, wakes[POLLERS];
+static unsigned int runs, last_runs, promises, wakes[POLLERS];
 static sem_t awake[POLLERS]; /* of pollers on threads of their own */
 static bool on_threads;
 static int slept; /* what the last rt_run() was told that may wait */
@@ -49,8 +49,19 @@ int rt_run(struct rt_instance *of, unsigned int n, int timeout_ms)
 	CU_ASSERT_TRUE_FATAL(n < POLLERS);
 	if (timeout_ms)
 		slept = timeout_ms;
-	turn(runs++);
+	/* A leader that ends sends what it has promised to. */
+	if (atomic_load(&w.stop))
+		last_runs++;
+	else
+		turn(runs++);
 	return 0;
+}
+
+void rt_run_later(struct rt_instance *of, unsigned int n)
+{
+	CU_ASSERT_PTR_EQUAL(of, inst);
+	CU_ASSERT_TRUE_FATAL(n < POLLERS);
+	promises++;
 }
 
 void rt_wake(struct rt_instance *of, unsigned int n)
@@ -64,13 +75,16 @@ void rt_wake(struct rt_instance *of, unsigned int n)
 /* ---- ntirpc ------------------------------------------------------------- */
 
 static unsigned int resumed, queue_resumed;
+static sem_t leader_resumed;
 
 void svc_resume(struct svc_req *token)
 {
-	if (token == &w.token)
+	if (token == &w.token) {
 		queue_resumed++;
-	else
-		resumed++;
+		return;
+	}
+	resumed++;
+	sem_post(&leader_resumed);
 }
 
 static void free_req(struct svc_req *req, enum xprt_stat stat)
@@ -78,9 +92,14 @@ static void free_req(struct svc_req *req, enum xprt_stat stat)
 	CU_FAIL("a request that was resumed is freed");
 }
 
+#define CALLS 6
+
+static struct svc_req calls[CALLS];
+static unsigned int kinds[CALLS];
+
 static unsigned int kind_of(struct svc_req *req)
 {
-	return 0;
+	return kinds[req - calls];
 }
 
 /* ---- The C library ------------------------------------------------------ */
@@ -210,9 +229,6 @@ int __wrap_sem_clockwait(sem_t *sem, clockid_t clock,
 
 /* ---- Calls -------------------------------------------------------------- */
 
-#define CALLS 6
-
-static struct svc_req calls[CALLS];
 static unsigned int ran;
 /* What another worker does while a Call is run. */
 static void (*meanwhile)(void);
@@ -244,7 +260,7 @@ static enum xprt_stat run_call(struct svc_req *req)
 static void prepare(bool by_workers)
 {
 	on_threads = !by_workers;
-	runs = resumed = queue_resumed = joins = ran = 0;
+	runs = last_runs = promises = resumed = queue_resumed = joins = ran = 0;
 	slept = 0;
 	sets = cancels = ticks = 0;
 	sem_init(&asleep, 0, 0);
@@ -256,6 +272,8 @@ static void prepare(bool by_workers)
 	order = NULL;
 	second = 0;
 	memset(flows, 0, sizeof(flows));
+	memset(kinds, 0, sizeof(kinds));
+	memset(costs, 0, sizeof(costs));
 	for (unsigned int i = 0; i < CALLS; i++)
 		calls[i] = (struct svc_req){ .rq_resume_cb = run_call };
 }
@@ -460,7 +478,7 @@ static int two_come(unsigned int time)
 		return EINTR;
 	if (time > 2)
 		return ETIMEDOUT;
-	gr_workers_enqueue(&w, &calls[ran]);
+	gr_workers_enqueue(&w, &calls[ran], true);
 	CU_ASSERT_EQUAL(queue_resumed, 1);
 	return time ? ETIMEDOUT : 0;
 }
@@ -472,7 +490,7 @@ static void standing_by(void)
 	begin(false);
 	stands_by = two_come;
 	stood_by = 0;
-	gr_workers_enqueue(&w, &calls[0]);
+	gr_workers_enqueue(&w, &calls[0], true);
 	CU_ASSERT_EQUAL(queue_resumed, 1);
 	CU_ASSERT_EQUAL(w.token.rq_resume_cb(&w.token), XPRT_SUSPEND);
 	CU_ASSERT_EQUAL(ran, 3);
@@ -480,7 +498,7 @@ static void standing_by(void)
 	CU_ASSERT_EQUAL(w.nstandby, 0);
 	CU_ASSERT_EQUAL(atomic_load(&w.outstanding), 0);
 	/* It has gone: the next is told by ntirpc. */
-	gr_workers_enqueue(&w, &calls[3]);
+	gr_workers_enqueue(&w, &calls[3], true);
 	CU_ASSERT_EQUAL(queue_resumed, 2);
 	CU_ASSERT_EQUAL(w.token.rq_resume_cb(&w.token), XPRT_SUSPEND);
 	CU_ASSERT_EQUAL(ran, 4);
@@ -528,7 +546,7 @@ static void run_all(void)
 	others = most_others = 0;
 	meanwhile = another;
 	for (unsigned int i = 0; i < CALLS; i++)
-		gr_workers_enqueue(&w, &calls[i]);
+		gr_workers_enqueue(&w, &calls[i], true);
 	CU_ASSERT_EQUAL(queue_resumed, 1);
 	CU_ASSERT_EQUAL(w.token.rq_resume_cb(&w.token), XPRT_SUSPEND);
 	CU_ASSERT_EQUAL(ran, CALLS);
@@ -684,6 +702,256 @@ static void misses_none(void)
 	CU_ASSERT_EQUAL(resumed, POLLERS + RACES);
 }
 
+/* ---- Short Calls that a leader runs ----------------------------------------- */
+
+/* Whatever this machine has made of it so far. */
+static void set_mean(unsigned int us)
+{
+	atomic_store(&w.blocking.kind[0].mean, us * 1000);
+	atomic_store(&w.blocking.kind[0].slept, 0);
+}
+
+static void begin_short(void)
+{
+	begin_unwatched(2);
+	w.processors = 2;
+	set_mean(10);
+}
+
+static void submit_all(unsigned int run)
+{
+	if (run) {
+		stop(run);
+		return;
+	}
+	for (unsigned int i = 0; i < CALLS; i++)
+		gr_workers_submit(&w, &calls[i]);
+}
+
+static void run_woken(void)
+{
+	while (w.waking)
+		CU_ASSERT_EQUAL(w.token.rq_resume_cb(&w.token), XPRT_SUSPEND);
+}
+
+/* The first leader has ended. */
+static void end_short(void)
+{
+	run_woken();
+	CU_ASSERT_EQUAL(ran, CALLS);
+	CU_ASSERT_EQUAL(w.computing, 0);
+	CU_ASSERT_EQUAL(atomic_load(&w.outstanding), 0);
+	CU_ASSERT_EQUAL(last_runs, 1);
+	atomic_store(&w.stop, false);
+	w.running++;
+	end_unwatched();
+}
+
+/* The leader runs all. */
+static void submit_till_done(unsigned int run)
+{
+	if (!run)
+		submit_all(run);
+	else if (ran == CALLS)
+		stop(run);
+}
+
+/* The leader has run none, and woken one worker, as always. */
+static void end_by_workers(void)
+{
+	CU_ASSERT_EQUAL(ran, 0);
+	CU_ASSERT_EQUAL(queue_resumed, 1);
+	CU_ASSERT_EQUAL(atomic_load(&w.outstanding), CALLS);
+	end_short();
+}
+
+static void before_next_run(void)
+{
+	CU_ASSERT_EQUAL(runs, promises);
+	CU_ASSERT_EQUAL(w.computing, 0);
+	CU_ASSERT_EQUAL(atomic_load(&w.poller[0].running), ran);
+	CU_ASSERT_EQUAL(atomic_load(&w.outstanding), CALLS - ran);
+	/* It may take any time. */
+	set_mean(10);
+}
+
+/* They run one after the other, and then their Replies go. No worker is woken. */
+static void short_ones(void)
+{
+	unsigned int together = 0;
+
+	/* This thread may lose its processor for longer than Replies may wait. */
+	for (unsigned int i = 0; i < 10 && !together; i++) {
+		begin_short();
+		meanwhile = before_next_run;
+		lead(submit_till_done);
+		CU_ASSERT_EQUAL(queue_resumed, 0);
+		/* That which found the Calls, and that which sends the Replies. */
+		together += runs == 2;
+		end_short();
+	}
+	CU_ASSERT_EQUAL(together, 1);
+}
+
+static void take_long(void)
+{
+	const struct timespec longer = { .tv_nsec = 250000 };
+
+	__real_nanosleep(&longer, NULL);
+	set_mean(10);
+}
+
+static void submit_for_pauses(unsigned int run)
+{
+	CU_ASSERT_TRUE(ran >= run && ran <= 2 * run);
+	submit_till_done(run);
+}
+
+/* Replies do not wait for long. */
+static void pauses(void)
+{
+	begin_short();
+	meanwhile = take_long;
+	lead(submit_for_pauses);
+	CU_ASSERT_EQUAL(queue_resumed, 0);
+	end_short();
+}
+
+static void stop_now(void)
+{
+	set_mean(10);
+	stop(0);
+}
+
+/* Replies are sent at the end, too, and workers run what is left. */
+static void ends_among_them(void)
+{
+	begin_short();
+	meanwhile = stop_now;
+	lead(submit_all);
+	CU_ASSERT_EQUAL(queue_resumed, ran < CALLS);
+	end_short();
+}
+
+/* Workers run those of a kind that is long, that blocks or that has held up leaders, and
+ * large ones. */
+static void not_short(void)
+{
+	begin_short();
+	set_mean(100);
+	lead(submit_all);
+	end_by_workers();
+
+	begin_short();
+	gr_blocking_assume(&w.blocking, 0);
+	lead(submit_all);
+	CU_ASSERT_EQUAL(ran, 0);
+	meanwhile = another;
+	others = most_others = 0;
+	end_by_workers();
+
+	begin_short();
+	atomic_store(&w.watchdog.slow_until[0], base_now_ns() + 60000000000);
+	lead(submit_all);
+	end_by_workers();
+
+	begin_short();
+	costs[1] = 32769;
+	lead(submit_all);
+	end_by_workers();
+}
+
+/* If one leader is not enough, it leads on: the sooner, the more processors there are. */
+static void many(void)
+{
+	begin_short();
+	set_mean(90);
+	lead(submit_all);
+	end_by_workers();
+
+	begin_short();
+	w.processors = 64;
+	set_mean(17);
+	lead(submit_all);
+	end_by_workers();
+
+	begin_short();
+	w.processors = 64;
+	meanwhile = before_next_run;
+	lead(submit_till_done);
+	CU_ASSERT_EQUAL(queue_resumed, 0);
+	end_short();
+}
+
+/* Nor does it take Calls from workers that are running some. */
+static void beside_workers(void)
+{
+	begin_short();
+	w.computing = 1;
+	lead(submit_all);
+	w.computing = 0;
+	end_by_workers();
+}
+
+/* Another is among them, for which a worker is woken: workers run all. */
+static void one_long(void)
+{
+	begin_short();
+	kinds[2] = 1;
+	lead(submit_all);
+	end_by_workers();
+}
+
+/* Hosts take turns for the leader, too. */
+static void leader_is_fair(void)
+{
+	static const unsigned int expected[CALLS] = { 5, 0, 1, 2, 3, 4 };
+
+	begin_short();
+	second = 5;
+	costs[0] = costs[1] = 1000;
+	order = expected;
+	meanwhile = before_next_run;
+	lead(submit_till_done);
+	CU_ASSERT_EQUAL(queue_resumed, 0);
+	end_short();
+}
+
+/* While the first hangs, the leader is replaced, and a worker is woken for the others. */
+static void hang_among_them(void)
+{
+	if (ran > 1)
+		return;
+	while (sem_wait(&leader_resumed))
+		;
+	CU_ASSERT_EQUAL(atomic_load(&w.poller[0].running), GR_REPLACED);
+	CU_ASSERT_EQUAL(queue_resumed, 1);
+	run_woken();
+	CU_ASSERT_EQUAL(ran, CALLS);
+	/* The next ones are for workers, unless all that it lacked was a processor. */
+	CU_ASSERT_EQUAL(gr_workers_is_short(&w, &calls[0]),
+			!atomic_load(&w.watchdog.long_at[0]));
+}
+
+static void short_one_hangs(void)
+{
+	begin(true);
+	await_sleep();
+	w.max_computing = 2;
+	w.processors = 2;
+	set_mean(10);
+	sem_init(&leader_resumed, 0, 0);
+	meanwhile = hang_among_them;
+	lead(submit_all);
+	CU_ASSERT_EQUAL(ran, CALLS);
+	CU_ASSERT_EQUAL(resumed, POLLERS + 1);
+	CU_ASSERT_EQUAL(w.computing, 0);
+	CU_ASSERT_FALSE(atomic_load(&w.stop));
+	await_sleep();
+	lead(stop);
+	end();
+}
+
 /* ---- Hosts ---------------------------------------------------------------- */
 
 /* All Calls wait, those of the first host before those of the second, and one worker
@@ -697,7 +965,7 @@ static void run_hosts(unsigned int from, size_t one, size_t other,
 	costs[1] = other;
 	order = expected;
 	for (unsigned int i = 0; i < CALLS; i++)
-		gr_workers_enqueue(&w, &calls[i]);
+		gr_workers_enqueue(&w, &calls[i], true);
 	CU_ASSERT_EQUAL(w.token.rq_resume_cb(&w.token), XPRT_SUSPEND);
 	CU_ASSERT_EQUAL(ran, CALLS);
 	CU_ASSERT_TRUE(gr_fair_queue_empty(&w.queue));
@@ -730,11 +998,11 @@ static void comes_back(void)
 	costs[0] = GR_FAIR_QUANTUM / 2;
 	costs[1] = GR_FAIR_QUANTUM;
 	order = expected;
-	gr_workers_enqueue(&w, &calls[4]);
+	gr_workers_enqueue(&w, &calls[4], true);
 	CU_ASSERT_EQUAL(w.token.rq_resume_cb(&w.token), XPRT_SUSPEND);
 	for (unsigned int i = 0; i < CALLS; i++)
 		if (i != 4)
-			gr_workers_enqueue(&w, &calls[i]);
+			gr_workers_enqueue(&w, &calls[i], true);
 	CU_ASSERT_EQUAL(w.token.rq_resume_cb(&w.token), XPRT_SUSPEND);
 	CU_ASSERT_EQUAL(ran, CALLS);
 	end_unwatched();
@@ -752,7 +1020,7 @@ static void lead_meanwhile(void)
 {
 	meanwhile = NULL;
 	for (unsigned int i = 2; i < CALLS; i++)
-		gr_workers_enqueue(&w, &calls[i]);
+		gr_workers_enqueue(&w, &calls[i], true);
 	CU_ASSERT_TRUE(atomic_load(&w.backlog));
 	lead(find_one);
 	CU_ASSERT_EQUAL(ran, 1);
@@ -766,7 +1034,7 @@ static void no_overtaking(void)
 
 	begin_unwatched(1);
 	order = expected;
-	gr_workers_enqueue(&w, &calls[0]);
+	gr_workers_enqueue(&w, &calls[0], true);
 	meanwhile = lead_meanwhile;
 	CU_ASSERT_EQUAL(w.token.rq_resume_cb(&w.token), XPRT_SUSPEND);
 	CU_ASSERT_EQUAL(ran, CALLS);
@@ -788,7 +1056,7 @@ static void no_room(void)
 {
 	begin_unwatched(1);
 	for (unsigned int i = 0; i < CALLS; i++)
-		gr_workers_enqueue(&w, &calls[i]);
+		gr_workers_enqueue(&w, &calls[i], true);
 	meanwhile = one_too_many;
 	CU_ASSERT_EQUAL(w.token.rq_resume_cb(&w.token), XPRT_SUSPEND);
 	CU_ASSERT_EQUAL(ran, CALLS);
@@ -818,7 +1086,7 @@ static void hanging(void)
 {
 	begin_unwatched(1);
 	for (unsigned int i = 0; i < CALLS; i++)
-		gr_workers_enqueue(&w, &calls[i]);
+		gr_workers_enqueue(&w, &calls[i], true);
 	meanwhile = hang;
 	CU_ASSERT_EQUAL(w.token.rq_resume_cb(&w.token), XPRT_SUSPEND);
 	/* At the first look it sees a Call that has just been taken. */
@@ -848,7 +1116,7 @@ static void hang_is_seen(void)
 	await_sleep();
 	w.max_computing = 1;
 	for (unsigned int i = 0; i < CALLS; i++)
-		gr_workers_enqueue(&w, &calls[i]);
+		gr_workers_enqueue(&w, &calls[i], true);
 	meanwhile = await_discount;
 	CU_ASSERT_EQUAL(w.token.rq_resume_cb(&w.token), XPRT_SUSPEND);
 	CU_ASSERT_EQUAL(ran, CALLS);
@@ -891,6 +1159,15 @@ static const struct unit_test tests[] = {
 	{ "a new timer for another's Call", others_new_timer },
 	{ "a long Call", long_call },
 	{ "misses no Call", misses_none },
+	{ "short ones together", short_ones },
+	{ "pauses", pauses },
+	{ "ends among short ones", ends_among_them },
+	{ "not short", not_short },
+	{ "many short ones", many },
+	{ "short ones beside workers", beside_workers },
+	{ "one long among short ones", one_long },
+	{ "a leader lets hosts take turns", leader_is_fair },
+	{ "a short one hangs", short_one_hangs },
 	{ "hosts take turns", turns },
 	{ "a host comes back", comes_back },
 	{ "a leader overtakes nobody", no_overtaking },

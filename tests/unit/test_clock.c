@@ -5,10 +5,10 @@
 
 #include "test_clock.h"
 
-#define START_MS 1000000
+#define START_US 1000000000
 
 /* 0: it is not held. */
-static _Atomic uint64_t held_ms;
+static _Atomic uint64_t held_us;
 
 /* The linker puts the first in the place of clock_gettime(), --wrap. */
 int __wrap_clock_gettime(clockid_t id, struct timespec *ts);
@@ -16,12 +16,12 @@ int __real_clock_gettime(clockid_t id, struct timespec *ts);
 
 int __wrap_clock_gettime(clockid_t id, struct timespec *ts)
 {
-	uint64_t ms = held_ms;
+	uint64_t us = held_us;
 
-	if (!ms)
+	if (!us)
 		return __real_clock_gettime(id, ts);
-	ts->tv_sec = (time_t)(ms / 1000);
-	ts->tv_nsec = (long)(ms % 1000) * 1000000;
+	ts->tv_sec = (time_t)(us / 1000000);
+	ts->tv_nsec = (long)(us % 1000000) * 1000;
 	return 0;
 }
 
@@ -29,15 +29,20 @@ void test_clock_hold(void)
 {
 	uint64_t none = 0;
 
-	atomic_compare_exchange_strong(&held_ms, &none, START_MS);
+	atomic_compare_exchange_strong(&held_us, &none, START_US);
 }
 
 void test_clock_release(void)
 {
-	held_ms = 0;
+	held_us = 0;
 }
 
 void test_clock_pass(unsigned int ms)
 {
-	held_ms += ms;
+	held_us += 1000ull * ms;
+}
+
+void test_clock_pass_us(unsigned int us)
+{
+	held_us += us;
 }

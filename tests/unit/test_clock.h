@@ -17,5 +17,6 @@ void test_clock_hold(void);
 void test_clock_release(void);
 /* While it is held. */
 void test_clock_pass(unsigned int ms);
+void test_clock_pass_us(unsigned int us);
 
 #endif /* RPCRDMA_TEST_CLOCK_H */

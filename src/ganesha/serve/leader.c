@@ -6,6 +6,10 @@
  * passed on by putting the poller's token into ntirpc's queue. From then on another worker
  * may lead, so the former leader uses only `running` and `kept` of the poller.
  *
+ * Several short Calls are queued before the leader runs them, one at a time. So if one of
+ * them hangs, the others are in no thread's hands: the watchdog wakes a worker for them. The
+ * Replies so far wait for rt_run(), whoever calls that next.
+ *
  * A Call that the leader runs itself needs neither a wake-up nor a context switch, but
  * nobody runs the poller meanwhile. So a watchdog looks each TICK_US while leaders run
  * Calls. If a leader has run one Call for three ticks, the watchdog replaces it: it queues
@@ -46,13 +50,17 @@
 /* Calls are rare if the timer was last set longer ago. */
 #define RARE_NS (TICK_US * 1250ull)
 #define SLOW_MS 1000
+/* After so many short Calls, or so long, a leader sends their Replies, and looks for more. */
+#define BATCH_CALLS 16
+#define BATCH_NS 200000
 
-/* The Calls that a leader has found in one rt_run(). It runs the first one itself if there is no
- * other. */
+/* The Calls that a leader has found in one rt_run(). It runs the first one itself, without the queue,
+ * if there is no other. */
 struct leader {
 	struct gr_poller *p;
 	struct svc_req *first;
 	bool more;
+	bool left; /* there are Calls in the queue that no worker was woken for */
 	bool looking; /* in rt_run() */
 	uint64_t running; /* otherwise: the number of the Call that it runs */
 };
@@ -60,17 +68,24 @@ static __thread struct leader *leading;
 
 /* ---- Calls that are found ---------------------------------------------- */
 
-static void collect_call(struct leader *l, struct svc_req *req)
+static void enqueue(struct leader *l, struct svc_req *req)
 {
 	struct gr_workers *w = l->p->w;
+	bool is_short = gr_workers_is_short(w, req);
 
+	gr_workers_enqueue(w, req, !is_short);
+	l->left |= is_short;
+}
+
+static void collect_call(struct leader *l, struct svc_req *req)
+{
 	if (l->more) {
-		gr_workers_enqueue(w, req);
+		enqueue(l, req);
 	} else if (!l->first) {
 		l->first = req;
 	} else {
-		gr_workers_enqueue(w, l->first);
-		gr_workers_enqueue(w, req);
+		enqueue(l, l->first);
+		enqueue(l, req);
 		l->first = NULL;
 		l->more = true;
 	}
@@ -195,7 +210,7 @@ static void publish_thread(struct gr_poller *p)
 	atomic_store_explicit(&p->tid, gettid(), memory_order_relaxed);
 }
 
-static bool is_slow(struct gr_watchdog *watchdog, unsigned int kind)
+bool gr_watchdog_is_slow(struct gr_watchdog *watchdog, unsigned int kind)
 {
 	uint64_t until = atomic_load_explicit(&watchdog->slow_until[kind],
 					      memory_order_relaxed);
@@ -226,6 +241,55 @@ static int poll_timeout(struct gr_workers *w)
 	return n && n + w->npollers >= w->processors ? RT_SLEEP : -1;
 }
 
+/* Run short Calls of the queue as the leader. Their Replies wait for rt_run(), which sends them
+ * together. Returns true if this worker still leads. */
+static bool run_queued(struct leader *l)
+{
+	struct gr_workers *w = l->p->w;
+	uint64_t until = base_now_ns() + BATCH_NS;
+	struct gr_sample sample = { .begun = 0 };
+	struct svc_req *req;
+	unsigned int kind;
+	bool leads;
+
+	rt_run_later(w->inst, l->p->n);
+	for (unsigned int n = 0; n < BATCH_CALLS && sample.begun < until; n++) {
+		req = gr_workers_begin_short(w, &kind, &sample);
+		l->left = req;
+		if (!req)
+			return true;
+		leads = run_here(l, req, kind);
+		gr_blocking_end(&w->blocking, kind, &sample);
+		if (!leads)
+			return false;
+	}
+	l->left = atomic_load_explicit(&w->queued, memory_order_relaxed);
+	return true;
+}
+
+/* Look for Calls, and wait if there is nothing to do. Returns true if it had to. */
+static bool find_calls(struct leader *l)
+{
+	struct gr_poller *p = l->p;
+	struct gr_workers *w = p->w;
+	bool waits;
+
+	l->first = atomic_exchange(&p->kept, NULL);
+	l->more = false;
+	l->looking = true;
+	rt_run(w->inst, p->n, 0);
+	waits = !l->first && !l->more && !l->left;
+	/* The first rt_run() may have consumed the wake-up of a stop. */
+	if (waits && !gr_workers_stopping(w))
+		rt_run(w->inst, p->n, poll_timeout(w));
+	l->looking = false;
+	if (l->first && l->left) {
+		enqueue(l, l->first);
+		l->first = NULL;
+	}
+	return waits;
+}
+
 enum xprt_stat gr_leader_run(struct svc_req *token)
 {
 	struct gr_poller *p = (struct gr_poller *)token;
@@ -236,29 +300,22 @@ enum xprt_stat gr_leader_run(struct svc_req *token)
 	leading = &here;
 	publish_thread(p);
 	while (leads && !gr_workers_stopping(w)) {
+		bool waited = find_calls(&here);
 		unsigned int kind;
-		bool waited;
 
-		here.first = atomic_exchange(&p->kept, NULL);
-		here.more = false;
-		here.looking = true;
-		rt_run(w->inst, p->n, 0);
-		waited = !here.first && !here.more;
-		/* The first rt_run() may have consumed the wake-up of a stop. */
-		if (waited && !gr_workers_stopping(w))
-			rt_run(w->inst, p->n, poll_timeout(w));
-		here.looking = false;
+		if (here.left)
+			leads = run_queued(&here);
 		if (!here.first)
 			continue;
 		/* Calls that wait for a worker come first. */
 		if (atomic_load(&w->backlog)) {
-			gr_workers_enqueue(w, here.first);
+			gr_workers_enqueue(w, here.first, true);
 			here.first = NULL;
 			continue;
 		}
 		kind = w->kind_of(here.first);
 		if ((!waited && others_have_calls(w)) ||
-		    is_slow(&w->watchdog, kind)) {
+		    gr_watchdog_is_slow(&w->watchdog, kind)) {
 			leading = NULL;
 			atomic_fetch_add_explicit(&w->outstanding, 1,
 						  memory_order_relaxed);
@@ -272,9 +329,13 @@ enum xprt_stat gr_leader_run(struct svc_req *token)
 	}
 	leading = NULL;
 	if (leads) {
+		/* Replies may wait for it. */
+		rt_run(w->inst, p->n, 0);
 		here.first = atomic_exchange(&p->kept, NULL);
 		if (here.first)
-			gr_workers_enqueue(w, here.first);
+			gr_workers_enqueue(w, here.first, true);
+		if (here.left)
+			gr_workers_wake(w);
 		gr_workers_poller_ended(w);
 	} else {
 		gr_workers_drain(w);
@@ -324,12 +385,14 @@ static bool is_starved(struct gr_poller *p)
 }
 
 /* A Call of that kind takes long. Once is no reason to call the kind slow. */
-static void note_slow(struct gr_watchdog *watchdog, unsigned int kind)
+static void note_slow(struct gr_workers *w, unsigned int kind)
 {
+	struct gr_watchdog *watchdog = &w->watchdog;
 	const uint64_t ns = (uint64_t)SLOW_MS * 1000000;
 	uint64_t now = base_now_ns();
 	uint64_t last = atomic_exchange(&watchdog->long_at[kind], now);
 
+	gr_blocking_note_long(&w->blocking, kind);
 	if (last && now - last < ns)
 		atomic_store(&watchdog->slow_until[kind], now + ns);
 }
@@ -345,13 +408,15 @@ static void replace_leader(struct gr_workers *w, struct gr_poller *p,
 		return;
 	req = atomic_exchange(&p->kept, NULL);
 	if (req)
-		gr_workers_enqueue(w, req);
+		gr_workers_enqueue(w, req, true);
+	/* For those that it has left in the queue. */
+	gr_workers_wake(w);
 	if (gr_workers_stopping(w)) {
 		gr_workers_poller_ended(w);
 		return;
 	}
 	if (!starved)
-		note_slow(&w->watchdog, kind);
+		note_slow(w, kind);
 	svc_resume(&p->token);
 }
 

@@ -30,6 +30,12 @@
 
 #define STANDBY_MS 200
 #define STALLED_TICKS 10
+/* Octets: Calls that cost more are not short, whatever others of their kind are. */
+#define SMALL_COST 32768
+/* A leader runs short Calls if all that are queued take no longer than AHEAD_NS, divided by the
+ * processors that might share them, or LEAST_AHEAD_NS, about what it takes to wake two workers. */
+#define AHEAD_NS 1000000u
+#define LEAST_AHEAD_NS 100000u
 
 static struct svc_req *req_of(struct poolq_entry *e)
 {
@@ -130,7 +136,21 @@ static bool wait_as_standby(struct gr_workers *w)
 
 /* ---- The queue of Calls ----------------------------------------------- */
 
-void gr_workers_enqueue(struct gr_workers *w, struct svc_req *req)
+/* The cost of a Call is about the octets that it moves. */
+static size_t cost_of(struct gr_workers *w, struct svc_req *req)
+{
+	size_t cost;
+
+	(void)w->flow_of(req, &cost);
+	return cost;
+}
+
+static bool is_small(struct gr_workers *w, struct svc_req *req)
+{
+	return cost_of(w, req) <= SMALL_COST;
+}
+
+void gr_workers_enqueue(struct gr_workers *w, struct svc_req *req, bool wake)
 {
 	size_t cost;
 	struct gr_flow *f = w->flow_of(req, &cost);
@@ -138,6 +158,16 @@ void gr_workers_enqueue(struct gr_workers *w, struct svc_req *req)
 	atomic_fetch_add_explicit(&w->outstanding, 1, memory_order_relaxed);
 	pthread_mutex_lock(&w->lock);
 	gr_fair_queue_add(&w->queue, f ? f : &w->no_host, &req->rq_wpe.pqe);
+	atomic_fetch_add_explicit(&w->queued, 1, memory_order_relaxed);
+	if (wake)
+		wake_one(w);
+	else
+		pthread_mutex_unlock(&w->lock);
+}
+
+void gr_workers_wake(struct gr_workers *w)
+{
+	pthread_mutex_lock(&w->lock);
 	wake_one(w);
 }
 
@@ -161,18 +191,23 @@ void gr_workers_run_outstanding(struct gr_workers *w, struct svc_req *req)
 	atomic_fetch_sub_explicit(&w->outstanding, 1, memory_order_relaxed);
 }
 
-/* Dequeue the first Call of @f. Returns true if it only computes, and has been counted as such. Caller
- * holds w->lock. */
-static bool dequeue_first(struct gr_workers *w, struct gr_flow *f,
-			  unsigned int kind)
+/* Caller holds w->lock. */
+static struct svc_req *dequeue_first(struct gr_workers *w, struct gr_flow *f)
 {
-	size_t cost = 0;
+	struct svc_req *req = first_of(f);
 
-	(void)w->flow_of(first_of(f), &cost);
-	gr_fair_queue_remove(&w->queue, f, cost);
+	gr_fair_queue_remove(&w->queue, f, cost_of(w, req));
+	atomic_fetch_sub_explicit(&w->queued, 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&w->dequeued, 1, memory_order_relaxed);
 	if (gr_fair_queue_empty(&w->queue))
 		atomic_store_explicit(&w->backlog, false, memory_order_relaxed);
+	return req;
+}
+
+/* Count a Call of @kind that is about to run, if it only computes. Returns whether it does. Caller
+ * holds w->lock. */
+static bool count_computing(struct gr_workers *w, unsigned int kind)
+{
 	if (gr_blocking_is(&w->blocking, kind))
 		return false;
 	w->computing++;
@@ -202,10 +237,10 @@ static void run_queue(struct gr_workers *w, bool woken)
 			woken = !f && wait_as_standby(w);
 		} while (woken);
 		/* There may be more workers than may run Calls. */
-		req = f && may_run(w, f) ? first_of(f) : NULL;
+		req = f && may_run(w, f) ? dequeue_first(w, f) : NULL;
 		if (req) {
 			kind = w->kind_of(req);
-			counted = dequeue_first(w, f, kind);
+			counted = count_computing(w, kind);
 			era = w->era;
 		} else {
 			pthread_cond_broadcast(&w->ended);
@@ -214,10 +249,54 @@ static void run_queue(struct gr_workers *w, bool woken)
 		wake_one(w);
 		if (!req)
 			return;
-		gr_blocking_begin(&w->blocking, kind, &look);
+		gr_blocking_begin(&w->blocking, kind, is_small(w, req), &look);
 		gr_workers_run_outstanding(w, req);
 		gr_blocking_end(&w->blocking, kind, &look);
 	}
+}
+
+/* ---- Short Calls ------------------------------------------------------ */
+
+bool gr_workers_is_short(struct gr_workers *w, struct svc_req *req)
+{
+	unsigned int kind = w->kind_of(req);
+	uint64_t mean = gr_blocking_mean(&w->blocking, kind);
+
+	return mean && mean < GR_SHORT_NS && is_small(w, req) &&
+	       !gr_blocking_is(&w->blocking, kind) &&
+	       !gr_watchdog_is_slow(&w->watchdog, kind);
+}
+
+/* Returns true if a leader is to run the first Call of @f. If it could not run all soon, or workers are
+ * at it already, it had better lead. Caller holds w->lock. */
+static bool is_for_leader(struct gr_workers *w, const struct gr_flow *f)
+{
+	struct svc_req *req = first_of(f);
+	uint64_t all = gr_blocking_mean(&w->blocking, w->kind_of(req)) *
+		       atomic_load_explicit(&w->queued, memory_order_relaxed);
+
+	return gr_workers_is_short(w, req) && !w->computing && !w->waking &&
+	       all <= MAX(AHEAD_NS / w->processors, LEAST_AHEAD_NS);
+}
+
+struct svc_req *gr_workers_begin_short(struct gr_workers *w, unsigned int *kind,
+				       struct gr_sample *sample)
+{
+	struct svc_req *req;
+	struct gr_flow *f;
+
+	pthread_mutex_lock(&w->lock);
+	f = gr_fair_queue_next(&w->queue);
+	if (!f || !is_for_leader(w, f)) {
+		wake_one(w);
+		return NULL;
+	}
+	req = dequeue_first(w, f);
+	pthread_mutex_unlock(&w->lock);
+	atomic_fetch_sub_explicit(&w->outstanding, 1, memory_order_relaxed);
+	*kind = w->kind_of(req);
+	gr_blocking_begin(&w->blocking, *kind, true, sample);
+	return req;
 }
 
 /* No worker has dequeued a Call for long. So those that run one hang. Count them no more, and let their
@@ -269,7 +348,7 @@ static enum xprt_stat run_token(struct svc_req *token)
 void gr_workers_submit(struct gr_workers *w, struct svc_req *req)
 {
 	if (!gr_leader_takes(req))
-		gr_workers_enqueue(w, req);
+		gr_workers_enqueue(w, req, true);
 }
 
 /* ---- Pollers ---------------------------------------------------------- */
@@ -373,6 +452,7 @@ int gr_workers_start(struct gr_workers *w, struct rt_instance *inst,
 	w->standby = NULL;
 	w->nstandby = 0;
 	gr_fair_queue_init(&w->queue);
+	atomic_init(&w->queued, 0);
 	w->no_host = (struct gr_flow){ 0 };
 	atomic_init(&w->stop, false);
 	w->poller = calloc(n, sizeof(*w->poller));

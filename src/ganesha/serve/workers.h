@@ -7,14 +7,15 @@
  * their own.
  *
  * A leader that finds one Call runs it and continues to lead: no thread is woken, and the
- * data stay in the processor's caches. With more than one Call it continues to lead, and the
- * Calls go into a queue that is fair to hosts (fair_queue.h). A worker that has finished a
- * Call takes the next one from the queue. At most one further worker is being woken at a
- * time. Calls that only compute (blocking.h) are run by as many workers as there are
- * processors; if none of these dequeues a Call for ten ticks of the watchdog, they do not
- * count any more. Each worker that runs a Call that blocks has woken one for the next Call,
- * so that no Call waits for another. With pollers on threads of their own, the last worker
- * waits for a while at the queue, where it is woken faster.
+ * data stay in the processor's caches. More than one go into a queue that is fair to hosts
+ * (fair_queue.h). If they are short (blocking.h), and not too many, the leader takes them
+ * from there, and sends their Replies together. Otherwise it wakes a worker, and continues
+ * to lead. A worker that has finished a Call takes the next one from the queue. At most one
+ * further worker is being woken at a time. Calls that only compute (blocking.h) are run by
+ * as many workers as there are processors; if none of these dequeues a Call for ten ticks of
+ * the watchdog, they do not count any more. Each worker that runs a Call that blocks has
+ * woken one for the next Call, so that no Call waits for another. With pollers on threads of
+ * their own, the last worker waits for a while at the queue, where it is woken faster.
  */
 #ifndef RPCRDMA_GANESHA_WORKERS_H
 #define RPCRDMA_GANESHA_WORKERS_H
@@ -93,6 +94,7 @@ struct gr_workers {
 	unsigned int processors;
 	/* Calls that are queued, or run by a worker that does not lead. */
 	atomic_uint outstanding;
+	atomic_uint queued; /* Calls */
 	unsigned int npollers;
 	struct gr_poller *poller;
 	atomic_bool stop;
@@ -154,8 +156,19 @@ void gr_watchdog_free(struct gr_workers *w);
 /* Arm the timer if the watchdog is asleep. Returns true if it was, and has not been armed for a
  * while. Context: any thread. */
 bool gr_watchdog_wake(struct gr_watchdog *watchdog);
+/* Returns true if Calls of @kind have held up leaders in the last second. */
+bool gr_watchdog_is_slow(struct gr_watchdog *watchdog, unsigned int kind);
 
-void gr_workers_enqueue(struct gr_workers *w, struct svc_req *req);
+/* Without @wake, the caller will call gr_workers_begin_short(), or gr_workers_wake(). */
+void gr_workers_enqueue(struct gr_workers *w, struct svc_req *req, bool wake);
+/* Wake a worker, if there are Calls for one. */
+void gr_workers_wake(struct gr_workers *w);
+/* Returns true if @req is small, and small Calls of its kind have been short. */
+bool gr_workers_is_short(struct gr_workers *w, struct svc_req *req);
+/* Dequeue the next Call for a leader, which runs it, and ends @sample of @kind. Returns NULL, after
+ * gr_workers_wake(), if there is none, or it is for workers. */
+struct svc_req *gr_workers_begin_short(struct gr_workers *w, unsigned int *kind,
+				       struct gr_sample *sample);
 /* Run a Call that is counted in `outstanding`, and count it no more. */
 void gr_workers_run_outstanding(struct gr_workers *w, struct svc_req *req);
 /* Run queued Calls until the queue is empty. */
