@@ -493,6 +493,8 @@ typedef void (*fab_request_fn)(struct fab_listener *l, struct fab_conn *c,
  * Listen on @addr; with port 0 on any free one, see fab_listener_addr().
  * Returns 0, -EADDRINUSE, -EACCES, -EAFNOSUPPORT, -EINVAL, -ENOMEM, or
  * -EADDRNOTAVAIL if @addr belongs to no interface, or to no device of the domain.
+ * If the sysctl ip_nonlocal_bind of the address family is on, it succeeds instead,
+ * and peers can connect from when the address comes.
  */
 int fab_listen(struct fab_poller *p, const struct sockaddr *addr,
 	       socklen_t addrlen, fab_request_fn fn, void *user,

@@ -762,6 +762,24 @@ reach() {
 	check verbs-reach-auto-restart auto_server verbs
 	check verbs-reach-auto-end stop_ganesha
 	others_back
+
+	# An address that comes after the start, as to a standby.
+	check verbs-reach-later later_begins "$here"
+	: >"$WORK/notify.said"
+	ip address add 10.9.0.9/24 dev d0
+	check verbs-reach-later-comes told "RDMA is served on 10.9.0.9:$RDMA_PORT, provider verbs$"
+	check verbs-reach-later-answers answers_at 10.9.0.9
+	check verbs-reach-later-end stop_ganesha
+	ip address del 10.9.0.9/24 dev d0
+	echo 0 >/proc/sys/net/ipv4/ip_nonlocal_bind
+}
+later_begins() { # TEXT
+	rm -rf "$WORK/server" "$WORK/notify"
+	notified "$WORK/notify" || return
+	echo 1 >/proc/sys/net/ipv4/ip_nonlocal_bind
+	NOTIFY_SOCKET=$WORK/notify start_ganesha "$WORK/server" "$WORK/data" \
+		'Provider = verbs;' 'Bind_Addr = 10.9.0.9;' || return
+	told "RDMA cannot be reached on 10.9.0.9:$RDMA_PORT, provider verbs: $1$"
 }
 reach_begins() {
 	rm -rf "$WORK/server"

@@ -139,7 +139,7 @@ static void addresses(void)
 	CU_ASSERT_FALSE(check(&cfg, FOREIGN));
 	CU_ASSERT_TRUE(has("cannot listen on " FOREIGN ":"));
 	CU_ASSERT_TRUE(has(": no interface has this address: correct "
-			   "Bind_Addr in NFS_Core_Param\n"));
+			   "Bind_Addr in NFS_Core_Param; for an address"));
 	CU_ASSERT_FALSE(check(&cfg, "::ffff:" FOREIGN));
 	CU_ASSERT_TRUE(has("cannot listen on " FOREIGN ":"));
 	/* One does not hide the next, and those that are there are no fault. */
@@ -149,7 +149,7 @@ static void addresses(void)
 	CU_ASSERT_EQUAL(lines(), 2);
 	CU_ASSERT_TRUE(has("cannot listen on " FOREIGN ":"));
 	CU_ASSERT_TRUE(has("cannot listen on [" FOREIGN6 "]:"));
-	CU_ASSERT_TRUE(has("address: correct Bind_Addr in the RDMA block\n"));
+	CU_ASSERT_TRUE(has("sysctl net.ipv6.ip_nonlocal_bind=1\n"));
 }
 
 /* A Ganesha without IPv6. */
@@ -932,6 +932,7 @@ static void faults(void)
 		{ -EAFNOSUPPORT, "IPv4 only: enable IPv6" },
 		{ -EADDRINUSE, "the port is in use: stop" },
 		{ -EADDRNOTAVAIL, "no interface has this address: correct" },
+		{ -EADDRNOTAVAIL, "later: sysctl net.ipv4.ip_nonlocal_bind=1" },
 		{ -EACCES, "ports below 1024 need CAP_NET_BIND_SERVICE" },
 		{ -EIO, "cannot listen on " FOREIGN ":0: Input/output error" },
 	};

@@ -272,9 +272,9 @@ static void remove_device(bool busy, bool fatal)
 	/* It comes back, and with it the listener. */
 	vdev_add(0);
 	for (end = util_ms() + 10000;
-	     !said("a listener is back") && util_ms() < end;)
+	     !said("a listener is up") && util_ms() < end;)
 		world_turn(&w, 50);
-	CU_ASSERT_TRUE(said("a listener is back"));
+	CU_ASSERT_TRUE(said("a listener is up"));
 	world_connect(&w, NULL);
 	PUMP_UNTIL(&w, w.cli.established && w.srv.established);
 	world_hello(&w);

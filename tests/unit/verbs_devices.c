@@ -8,6 +8,7 @@
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <net/if.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -511,6 +512,54 @@ static void test_moved(void)
 	clear_machine();
 }
 
+/* The kernel's setting for programs that bind to an address before it comes, in a network of
+ * this process's own. Returns false if that cannot be had. */
+static bool allow_nonlocal(void)
+{
+	FILE *f = unshare(CLONE_NEWNET) ?
+			  NULL :
+			  fopen("/proc/sys/net/ipv4/ip_nonlocal_bind", "w");
+	bool done = f && putc('1', f) == '1';
+
+	return f && !fclose(f) && done;
+}
+
+/* A listener whose address is not here yet waits for it, if the administrator wants that. */
+static void test_comes_later(void)
+{
+	struct machine_device *one = add_device("mlx5_0", MLX5, NULL);
+	struct machine_device *other =
+		add_device("bnxt_re0", BROADCOM, "192.0.2.1");
+	struct vb_domain *d = open_domain("mlx5_0");
+	struct fab_listener *l;
+	struct fab_poller *p;
+	bool allowed;
+
+	CU_ASSERT_EQUAL_FATAL(fab_poller_create(&d->fab, &p), 0);
+	CU_ASSERT_EQUAL(fab_listen(p, addr_of("192.0.2.1"),
+				   sizeof(struct sockaddr_in), never, NULL, &l),
+			-EADDRNOTAVAIL);
+	allowed = allow_nonlocal();
+	if (allowed) {
+		CU_ASSERT_EQUAL_FATAL(fab_listen(p, addr_of("192.0.2.1"),
+						 sizeof(struct sockaddr_in),
+						 never, NULL, &l),
+				      0);
+		CU_ASSERT_FALSE(fab_listener_up(l));
+		other->addr = NULL;
+		one->addr = "192.0.2.1";
+		for (uint64_t end = base_now_ms() + 10000;
+		     !fab_listener_up(l) && base_now_ms() < end;)
+			fab_poller_run(p, 100);
+		CU_ASSERT_TRUE(fab_listener_up(l));
+		CU_ASSERT_PTR_NOT_NULL(strstr(said, "a listener is up"));
+		fab_listener_close(l);
+	}
+	fab_poller_destroy(p);
+	fab_domain_close(&d->fab);
+	clear_machine();
+}
+
 /* Devices come and go more often than there are indexes; one stays. */
 static void test_removals(void)
 {
@@ -566,10 +615,15 @@ static void test_removals(void)
 }
 
 static const struct unit_test tests[] = {
-	{ "names", test_names },	 { "own_limits", test_own_limits },
-	{ "unfit", test_unfit },	 { "chosen", test_chosen },
-	{ "reachable", test_reachable }, { "moved", test_moved },
-	{ "removals", test_removals },	 { NULL, NULL },
+	{ "names", test_names },
+	{ "own_limits", test_own_limits },
+	{ "unfit", test_unfit },
+	{ "chosen", test_chosen },
+	{ "reachable", test_reachable },
+	{ "moved", test_moved },
+	{ "removals", test_removals },
+	{ "comes_later", test_comes_later },
+	{ NULL, NULL },
 };
 
 UNIT_MAIN("verbs-devices", tests)

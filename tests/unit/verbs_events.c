@@ -436,7 +436,7 @@ static void test_moved(void)
 	ALL_UNTIL(command_ended(&cmd));
 	ALL_UNTIL(w.cli.disconnected && w.srv.disconnected);
 	CU_ASSERT_TRUE(w.cli.error == -ENETRESET || w.srv.error == -ENETRESET);
-	ALL_UNTIL(strstr(subject.said, "listener is back"));
+	ALL_UNTIL(strstr(subject.said, "listener is up"));
 	world_unpair(&w);
 	world_connect(&w, NULL);
 	ALL_UNTIL(w.cli.established && w.srv.established);

@@ -8,7 +8,7 @@
  * since the connection manager keeps as much of a waiting request as of a
  * connection; the peer tries again later. A request that ends before the
  * callback is counted as a failed start, once. A listener whose device or
- * address has gone tries every second to come back.
+ * address has gone, or is not there yet, tries every second to come back.
  *
  * Context: the poller thread; vb_listen() and vb_listener_close(): any thread.
  * The listener's lock is held over the request callback, so that closing waits
@@ -17,6 +17,7 @@
  */
 #include <errno.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <syslog.h>
@@ -78,6 +79,29 @@ static void vb_listener_free(struct fab_retired *g)
 	free(l);
 }
 
+/* Returns true if programs may bind to addresses that are not here yet. The
+ * connection manager does not know of it. */
+static bool may_wait(const struct sockaddr *addr)
+{
+	FILE *f = fopen(addr->sa_family == AF_INET6 ?
+				"/proc/sys/net/ipv6/ip_nonlocal_bind" :
+				"/proc/sys/net/ipv4/ip_nonlocal_bind",
+			"re");
+	bool may = f && getc(f) == '1';
+
+	if (f)
+		fclose(f);
+	return may;
+}
+
+/* Lock held. */
+static void reopen_later(struct vb_listener *l)
+{
+	if (!l->ev.closed)
+		base_timer_set(&l->ev.fab.poller->timers, &l->ev.timer,
+			       base_now_ms() + VB_REOPEN_MS, 0);
+}
+
 int vb_listen(struct fab_poller *fp, const struct sockaddr *addr,
 	      socklen_t addrlen, fab_request_fn fn, void *user,
 	      struct fab_listener **out)
@@ -95,6 +119,10 @@ int vb_listen(struct fab_poller *fp, const struct sockaddr *addr,
 	/* A request may come before this returns. */
 	pthread_mutex_lock(&l->ev.lock);
 	rc = listener_open_id(l, &l->id);
+	if (rc == -EADDRNOTAVAIL && may_wait(addr)) {
+		reopen_later(l);
+		rc = 0;
+	}
 	pthread_mutex_unlock(&l->ev.lock);
 	if (!rc)
 		return 0;
@@ -214,14 +242,6 @@ void vb_listener_close(struct fab_listener *fl)
 	fab_ev_loop_retire(&p->ev, &l->ev.retired);
 }
 
-/* Lock held. */
-static void reopen_later(struct vb_listener *l)
-{
-	if (!l->ev.closed)
-		base_timer_set(&l->ev.fab.poller->timers, &l->ev.timer,
-			       base_now_ms() + VB_REOPEN_MS, 0);
-}
-
 static void listener_lost(struct vb_listener *l, const char *why)
 {
 	struct vb_poller *p = vb_poller(l->ev.fab.poller);
@@ -277,7 +297,7 @@ static void listener_reopen(struct base_timer *t, unsigned int unused)
 		reopen_later(l);
 	pthread_mutex_unlock(&l->ev.lock);
 	if (!rc)
-		fab_domain_log(p->ev.fab.dom, 5, "verbs: a listener is back");
+		fab_domain_log(p->ev.fab.dom, 5, "verbs: a listener is up");
 }
 
 /* Lock held. Returns true, and counts it, if a request from @peer is in time. */

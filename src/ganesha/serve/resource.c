@@ -155,14 +155,15 @@ void gr_listen_fault(const char *provider, const struct gr_config *cfg,
 		snprintf(
 			fault, GR_FAULT_ROOM,
 			"cannot listen on %s: no %s has this address: correct "
-			"Bind_Addr in %s%s",
+			"Bind_Addr in %s%s; for an address that comes later: sysctl net.%s.ip_nonlocal_bind=1",
 			text, device ? "RDMA device" : "interface",
 			cfg->bind.n ?
 				"the RDMA block" :
 			device ?
 				"NFS_Core_Param, or set one in the RDMA block" :
 				"NFS_Core_Param",
-			device ? ", or set Provider = iwarp there" : "");
+			device ? ", or set Provider = iwarp there" : "",
+			at->ss_family == AF_INET6 ? "ipv6" : "ipv4");
 		break;
 	case -EACCES:
 		snprintf(
