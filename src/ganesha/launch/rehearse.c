@@ -93,6 +93,27 @@ static void add_addresses(const struct ifaddrs *all)
 	close(s);
 }
 
+/* Programs may bind in network @to to addresses that it does not have, if they may in
+ * @from. This process is in @to then. Returns false if it cannot be. */
+static bool copy_nonlocal(int from, int to, const char *path)
+{
+	int in, out;
+	char value;
+	bool moved;
+
+	moved = !setns(from, CLONE_NEWNET);
+	in = open(path, O_RDONLY | O_CLOEXEC);
+	moved = !setns(to, CLONE_NEWNET) && moved;
+	out = open(path, O_WRONLY | O_CLOEXEC);
+	/* Without IPv6 there is no such file. */
+	if (in >= 0 && out >= 0 && read(in, &value, 1) == 1 &&
+	    write(out, &value, 1) < 0)
+		moved = false;
+	close(in);
+	close(out);
+	return moved;
+}
+
 /* A file system in memory that is mounted nowhere. Returns its descriptor or -1. */
 static int memory(void)
 {
@@ -135,8 +156,10 @@ static int run_first(const struct rehearsal *r, int network,
 		return UNABLE;
 	state = memory();
 	/* The library looks up names in the machine's network. */
-	if (state < 0 || setns(network, CLONE_NEWNET) ||
-	    setns(own, CLONE_NEWNET))
+	if (state < 0 ||
+	    !copy_nonlocal(network, own,
+			   "/proc/sys/net/ipv4/ip_nonlocal_bind") ||
+	    !copy_nonlocal(network, own, "/proc/sys/net/ipv6/ip_nonlocal_bind"))
 		return UNABLE;
 	add_addresses(addresses);
 	child = fork();
