@@ -8,6 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#endif
 
 #include "loop/loop_priv.h"
 
@@ -116,8 +119,17 @@ uint32_t loop_mr_handle(struct loop_mr *mr)
 	return h;
 }
 
+static bool is_unused(void *addr, size_t len)
+{
+#ifdef __SANITIZE_ADDRESS__
+	return __asan_region_is_poisoned(addr, len);
+#else
+	return false;
+#endif
+}
+
 bool loop_mr_copy(struct loop_domain *dom, uint32_t handle, uint64_t offset,
-		  void *buf, size_t len, size_t cut, bool to_mr)
+		  void *buf, size_t len, size_t cut, bool to_mr, bool honest)
 {
 	struct loop_mr *mr;
 	bool found = false;
@@ -130,11 +142,9 @@ bool loop_mr_copy(struct loop_domain *dom, uint32_t handle, uint64_t offset,
 	    len <= mr->base.len - (offset - mr->offset)) {
 		uint8_t *p = (uint8_t *)mr->base.addr + (offset - mr->offset);
 
-		if (to_mr)
-			memcpy(p, buf, cut);
-		else
-			memcpy(buf, p, cut);
-		found = true;
+		found = honest || !is_unused(p, cut);
+		if (found)
+			memcpy(to_mr ? p : buf, to_mr ? buf : p, cut);
 	}
 	pthread_mutex_unlock(&dom->mem_lock);
 	return found;

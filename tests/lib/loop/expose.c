@@ -111,7 +111,9 @@ const char *loop_touch(struct loop_conn *c, uint32_t handle, uint64_t offset,
 		return NULL;
 	if (!(dom->base.limits.caps & FAB_CAP_EXPOSE))
 		return loop_mr_copy(dom, handle, offset, buf, len, cut,
-				    access == FAB_REMOTE_WRITE) ?
+				    access == FAB_REMOTE_WRITE,
+				    !c->faults.tamper &&
+					    !loop_peer_of(c)->faults.tamper) ?
 			       NULL :
 			       "bad handle or bounds exceeded";
 	e = *find_exposure(c, handle);

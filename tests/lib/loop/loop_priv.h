@@ -185,10 +185,11 @@ int loop_reg(struct fab_domain *dom, void *addr, size_t len,
 bool loop_dereg(struct fab_mr *mr);
 uint32_t loop_new_handle(struct loop_domain *dom);
 void loop_observe(struct loop_domain *dom, const struct loop_event *ev);
-/* Without FAB_CAP_EXPOSE: the handle of a whole mr, and access by it. */
+/* Without FAB_CAP_EXPOSE: the handle of a whole mr, and access by it. What is not @honest
+ * may name memory that is not in use any more, and is denied then. */
 uint32_t loop_mr_handle(struct loop_mr *mr);
 bool loop_mr_copy(struct loop_domain *dom, uint32_t handle, uint64_t offset,
-		  void *buf, size_t len, size_t cut, bool to_mr);
+		  void *buf, size_t len, size_t cut, bool to_mr, bool honest);
 
 /* poller.c */
 int loop_poller_create(struct fab_domain *dom, struct fab_poller **p);
