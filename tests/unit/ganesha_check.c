@@ -16,6 +16,7 @@
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "ganesha/hook/check.h"
@@ -592,6 +593,7 @@ static void write_file(const char *path, const char *text)
 static void last_provider(void)
 {
 	char dir[] = "/tmp/rpcrdma-check-XXXXXX", path[64], text[16] = "";
+	struct stat st;
 	FILE *f;
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(dir));
@@ -599,17 +601,24 @@ static void last_provider(void)
 	complaints = 0;
 	/* The first start, and two alike. */
 	for (int i = 0; i < 3; i++)
-		CU_ASSERT_PTR_NULL(gr_last_provider(&gsh, dir, "verbs"));
+		CU_ASSERT_PTR_NULL(gr_last_provider(&gsh, dir, "verbs", true));
 	/* Whoever has written that is of no concern. */
 	write_file(path, "else\n");
-	CU_ASSERT_PTR_NULL(gr_last_provider(&gsh, dir, "verbs"));
+	CU_ASSERT_PTR_NULL(gr_last_provider(&gsh, dir, "verbs", true));
 	write_file(path, "");
-	CU_ASSERT_PTR_NULL(gr_last_provider(&gsh, dir, "iwarp"));
+	CU_ASSERT_PTR_NULL(gr_last_provider(&gsh, dir, "iwarp", true));
 	CU_ASSERT_EQUAL(complaints, 0);
-	CU_ASSERT_STRING_EQUAL(gr_last_provider(&gsh, dir, "verbs"), "iwarp");
+	CU_ASSERT_STRING_EQUAL(gr_last_provider(&gsh, dir, "verbs", true),
+			       "iwarp");
 	CU_ASSERT_EQUAL(complaints, 1);
-	CU_ASSERT_PTR_NULL(gr_last_provider(&gsh, dir, "verbs"));
+	CU_ASSERT_PTR_NULL(gr_last_provider(&gsh, dir, "verbs", true));
+	/* A choice of the administrator's is noted, and no surprise. */
+	CU_ASSERT_PTR_NULL(gr_last_provider(&gsh, dir, "iwarp", false));
+	CU_ASSERT_PTR_NULL(gr_last_provider(&gsh, dir, "iwarp", true));
+	CU_ASSERT_PTR_NULL(gr_last_provider(&gsh, dir, "verbs", false));
 	CU_ASSERT_EQUAL(complaints, 1);
+	CU_ASSERT_EQUAL(stat(path, &st), 0);
+	CU_ASSERT_EQUAL(st.st_mode & 0777, 0600);
 	f = fopen(path, "r");
 	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
 	CU_ASSERT_PTR_NOT_NULL(fgets(text, sizeof(text), f));
@@ -618,7 +627,7 @@ static void last_provider(void)
 	unlink(path);
 	/* Nothing else is left, and without the directory it is no fault. */
 	CU_ASSERT_EQUAL(rmdir(dir), 0);
-	CU_ASSERT_PTR_NULL(gr_last_provider(&gsh, dir, "iwarp"));
+	CU_ASSERT_PTR_NULL(gr_last_provider(&gsh, dir, "iwarp", true));
 	CU_ASSERT_EQUAL(complaints, 1);
 }
 

@@ -39,8 +39,9 @@ void vb_set_id_options(struct vb_domain *d, struct rdma_cm_id *id)
 	const struct fab_domain_params *p = &d->fab.params;
 
 	errno = 0;
-	if ((!p->service_type_given ||
-	     set_option(id, RDMA_OPTION_ID_TOS, p->service_type)) &&
+	if ((!p->service_type_given || set_option(id, RDMA_OPTION_ID_TOS,
+						  /* Not the bits of ECN. */
+						  p->service_type & 0xfc)) &&
 	    (!p->ack_timeout ||
 	     set_option(id, RDMA_OPTION_ID_ACK_TIMEOUT, p->ack_timeout)))
 		return;

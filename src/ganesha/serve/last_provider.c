@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "ganesha/bind/block.h"
@@ -58,9 +59,12 @@ static int write_name(const char *path, const char *name)
 	FILE *f;
 
 	snprintf(new, sizeof(new), "%s.new", path);
-	f = fopen(new, "we");
+	unlink(new);
+	f = fopen(new, "wex");
 	if (!f)
 		return errno;
+	/* The server has no umask. */
+	fchmod(fileno(f), 0600);
 	if (fprintf(f, "%s\n", name) < 0)
 		err = errno;
 	if (fclose(f) && !err)
@@ -73,7 +77,7 @@ static int write_name(const char *path, const char *name)
 }
 
 const char *gr_last_provider(const struct gsh *g, const char *root,
-			     const char *provider)
+			     const char *provider, bool chosen)
 {
 	char path[GR_ROOT_ROOM + 16];
 	const char *last;
@@ -83,14 +87,14 @@ const char *gr_last_provider(const struct gsh *g, const char *root,
 	last = read_name(path);
 	if (last && !strcmp(last, provider))
 		return NULL;
-	if (last)
+	if (last && chosen)
 		gsh_log(g, GSH_WARN,
 			"Provider = auto: using %s, where the last start used %s: clients of that may not be able to connect",
 			provider, last);
 	err = write_name(path, provider);
-	if (err)
+	if (err && chosen)
 		gsh_log(g, GSH_EVENT,
 			"Provider = auto: %s cannot be written (%s): the next start will not notice another choice",
 			path, strerror(err));
-	return last;
+	return chosen ? last : NULL;
 }

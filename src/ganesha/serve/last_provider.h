@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * last_provider - what Provider = auto chose when the server started before
+ * last_provider - which provider the server used when it started before
  *
  * A client of a device may not be able to connect to software, nor the other way round. So a
  * server that chooses another provider than before says so. Its choice is kept in a file in
@@ -10,6 +10,8 @@
 #ifndef RPCRDMA_GANESHA_LAST_PROVIDER_H
 #define RPCRDMA_GANESHA_LAST_PROVIDER_H
 
+#include <stdbool.h>
+
 #include "ganesha/bind/gsh.h"
 
 #define GR_ROOT_ROOM 1024
@@ -18,10 +20,11 @@
 void gr_recovery_root(const struct gsh *g, struct gsh_config *tree,
 		      char root[GR_ROOT_ROOM]);
 /*
- * Note in @root that the server uses @provider. Returns the provider that it used before, if
- * that is another one, after logging it; else NULL. A failure is logged, too.
+ * Note in @root that the server uses @provider. If auto has @chosen it, return the provider that
+ * the server used before, if that is another one, after logging it, and log a failure. Otherwise
+ * return NULL.
  */
 const char *gr_last_provider(const struct gsh *g, const char *root,
-			     const char *provider);
+			     const char *provider, bool chosen);
 
 #endif /* RPCRDMA_GANESHA_LAST_PROVIDER_H */

@@ -118,6 +118,11 @@ bool gr_listen_is_nfs_port(const struct sockaddr_storage *tcp,
 	return base_addr_port(tcp) && base_addr_port(tcp) == base_addr_port(at);
 }
 
+static const char *any_device(const struct gr_config *cfg)
+{
+	return *cfg->devices.names ? "device in Device" : "RDMA device";
+}
+
 void gr_listen_fault(const char *provider, const struct gr_config *cfg,
 		     const struct sockaddr_storage *tcp,
 		     const struct sockaddr_storage *at, int err, char *fault)
@@ -155,8 +160,9 @@ void gr_listen_fault(const char *provider, const struct gr_config *cfg,
 		snprintf(
 			fault, GR_FAULT_ROOM,
 			"cannot listen on %s: no %s has this address: correct "
-			"Bind_Addr in %s%s; for an address that comes later: sysctl net.%s.ip_nonlocal_bind=1",
-			text, device ? "RDMA device" : "interface",
+			"%sBind_Addr in %s%s; for an address that comes later: sysctl net.%s.ip_nonlocal_bind=1",
+			text, device ? any_device(cfg) : "interface",
+			device && *cfg->devices.names ? "Device, or " : "",
 			cfg->bind.n ?
 				"the RDMA block" :
 			device ?
@@ -205,6 +211,8 @@ bool gr_auto_choose_devices(const struct gsh *g, const struct gr_config *cfg,
 	const struct fab_ops *verbs = fab_provider("verbs");
 	const struct sockaddr_storage *of, *not_of;
 	struct gr_addrs at;
+	/* Who names devices wants one. */
+	int level = *cfg->devices.names ? GSH_WARN : GSH_EVENT;
 	char has[64], lacks[64];
 
 	if (!verbs) {
@@ -222,12 +230,12 @@ bool gr_auto_choose_devices(const struct gsh *g, const struct gr_config *cfg,
 			"Provider = auto: %s belongs to an RDMA device, %s does not: iwarp serves both; to use the device, remove the other address from Bind_Addr",
 			has, lacks);
 	else if (not_of && base_addr_is_any(not_of))
-		gsh_log(g, GSH_EVENT,
-			"Provider = auto: no RDMA device has an active port: using iwarp");
+		gsh_log(g, level,
+			"Provider = auto: no %s has an active port: using iwarp",
+			any_device(cfg));
 	else if (not_of)
-		gsh_log(g, GSH_EVENT,
-			"Provider = auto: no RDMA device has %s: using iwarp",
-			lacks);
+		gsh_log(g, level, "Provider = auto: no %s has %s: using iwarp",
+			any_device(cfg), lacks);
 	return !not_of;
 }
 

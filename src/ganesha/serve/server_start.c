@@ -281,9 +281,8 @@ int gr_server_begin(struct gr_server *s, char *fault)
 	if (err)
 		return err;
 	gr_liveness_set(&s->liveness, s->inst, &s->workers.watchdog);
-	if (cfg.provider == GR_AUTO)
-		s->source.last_provider =
-			gr_last_provider(s->gsh, s->recovery_root, s->provider);
+	s->source.last_provider = gr_last_provider(
+		s->gsh, s->recovery_root, s->provider, cfg.provider == GR_AUTO);
 	start_stats(s);
 	log_serving(s, &cfg);
 	if (uses_devices(s))
