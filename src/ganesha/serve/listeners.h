@@ -14,7 +14,7 @@
 #include "ganesha/config/config.h"
 #include "stats/json.h"
 
-/* The interval of gr_listeners_check(), and of attempts to open what is not open. */
+/* The interval of gr_listeners_check(), and of attempts to open a listener that failed. */
 #define GR_LISTENERS_MS 5000
 /* The interval of checks for a device that Provider = auto would use. They open devices. */
 #define GR_DEVICE_MS 10000
