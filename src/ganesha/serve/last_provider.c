@@ -64,8 +64,7 @@ static int write_name(const char *path, const char *name)
 	if (!f)
 		return errno;
 	/* The server has no umask. */
-	fchmod(fileno(f), 0600);
-	if (fprintf(f, "%s\n", name) < 0)
+	if (fchmod(fileno(f), 0600) || fprintf(f, "%s\n", name) < 0)
 		err = errno;
 	if (fclose(f) && !err)
 		err = errno;

@@ -42,7 +42,7 @@ void gr_rpcbind_set(struct gr_rpcbind *rb, uint32_t prog, uint32_t vers);
  * Waits a few seconds at most. Context: any thread. */
 void gr_rpcbind_move(struct gr_rpcbind *rb, const struct sockaddr_storage *at,
 		     const struct sockaddr_storage *at6);
-/* Withdraw all registrations, for good. No effect when repeated. Waits a few seconds at most.
+/* Withdraw all registrations; none follow. No effect when repeated. Waits a few seconds at most.
  * Context: any thread. */
 void gr_rpcbind_withdraw(struct gr_rpcbind *rb);
 
