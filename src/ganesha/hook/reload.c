@@ -2,11 +2,11 @@
 /*
  * reload - decide what to do with ganesha.conf when it is read again
  *
- * Of the RDMA block what can change while the server runs is applied (serve/admin.h); of what
- * else has changed it is reported that it needs a restart. If the block has errors, nothing of
- * it is applied. A file with a
- * syntax error is refused as a whole: for most syntax errors Ganesha sets no flag, applies
- * what it could read, and drops the exports that it could not read.
+ * The settings of the RDMA block that can change while the server runs are applied
+ * (serve/admin.h). Of others that differ it is logged that they need a restart. If the block has
+ * errors, nothing of it is applied. A file with a syntax error is refused as a whole: for most
+ * syntax errors Ganesha sets no flag, applies what it could read, and drops the exports that it
+ * could not read.
  */
 #include <stdlib.h>
 #include <string.h>
