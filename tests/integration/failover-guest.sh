@@ -3,12 +3,14 @@
 #
 # failover-guest.sh - the part of failover-linux.test that runs in the guest
 #
-#	failover-guest.sh MODULE [STANDBY/HOW/ANNOUNCED...]
+#	failover-guest.sh rxe '' [STANDBY/HOW/ANNOUNCED...]
+#	failover-guest.sh siw MODULE [STANDBY/HOW/ANNOUNCED...]
 #
-# MODULE is siw's. Two hosts, network namespaces on a bridge, serve one address in turn.
-# They share the export and RecoveryRoot. Two clients of NFSv4.1, Linux' own: by siw, whose device is on the
-# bridge, and by TCP through a gateway. Each holds a lock on a file that it writes to, and
-# asks for the other's.
+# Two hosts, network namespaces on a bridge, serve one address in turn: with siw by the
+# provider iwarp, with rxe by verbs, a device for each. They share the export and
+# RecoveryRoot. Two clients of NFSv4.1, Linux' own: by RDMA, whose device is on the bridge,
+# and by TCP through a gateway. Each holds a lock on a file that it writes to, and asks for
+# the other's.
 #
 # For each argument the server is "killed", or "stopped" and killed by the fence a few
 # seconds later; the other host takes over, and says so by ARP ("yes"), or not ("no"). A
@@ -26,15 +28,16 @@ export RPCRDMA_PATIENCE=5 # emulated, and maybe beside much else
 isolate "$@"
 # shellcheck source=tests/integration/kernel-lib.sh
 . "$(dirname "$0")/kernel-lib.sh"
-module=$1
-WAYS=("${@:2}")
+kind=$1
+module=$2
+WAYS=("${@:3}")
 VIP=10.9.1.100
 CLIENTS=(linux gateway)
 declare -A AT=([linux]=$MNT [gateway]=$SECOND) OTHER=([linux]=gateway [gateway]=linux)
 declare -A SERVER HOLD CONTEND
 
-fail() {
-	not_ok "$@"
+fail() { # NAME WHY
+	not_ok "$kind-$1" "${@:2}"
 	tail -q -n 5 "$WORK"/[ab].log "$WORK/gateway.log" "$WORK"/*.said 2>/dev/null | sed 's/^/# /'
 	dmesg | tail -n 5 | sed 's/^/# /'
 	trap - EXIT # some could not be ended, without their server; the guest ends them all
@@ -51,15 +54,32 @@ in_background() {
 host() { # NAME ADDRESS
 	ip netns add "$1" && ip link add "to-$1" type veth peer name eth0 netns "$1" &&
 		ip link set "to-$1" master clients up && ip -n "$1" link set lo up &&
-		ip -n "$1" address add "$2/24" dev eth0 && ip -n "$1" link set eth0 up
+		ip -n "$1" address add "$2/24" dev eth0 && ip -n "$1" link set eth0 up &&
+		{ [ "$kind" = siw ] || rxe_of "$1"; }
+}
+rxe_of() { # HOST
+	nsenter --net="/run/netns/$1" rdma link add "rxe-$1" type rxe netdev eth0 || return
+	# Its port, 4791, is open in that namespace.
+	ip netns exec "$1" grep -q ':12B7 ' /proc/net/udp ||
+		{ echo "rxe of Linux $(uname -r) serves the first network namespace only" && false; }
 }
 network() {
-	for m in rdma_cm iw_cm ib_uverbs libcrc32c veth bridge; do modprobe -q "$m"; done
-	modprobe -q siw || insmod "$module" || return
+	for m in rdma_cm iw_cm ib_uverbs rdma_ucm libcrc32c veth bridge; do modprobe -q "$m"; done
+	case $kind in
+	siw)
+		modprobe -q siw || insmod "$module" || return
+		PROVIDER=iwarp
+		;;
+	rxe)
+		modprobe rdma_rxe || return
+		PROVIDER=verbs
+		ulimit -l unlimited
+		;;
+	esac
 	ip link add clients type bridge && ip link set clients up &&
 		ip address add 10.9.1.1/24 dev clients && host a 10.9.1.11 && host b 10.9.1.12 &&
-		rdma link add siw0 type siw netdev clients &&
-		await 10 bash -c 'rdma link show siw0/1 | grep -q ACTIVE' || return
+		rdma link add "${kind}0" type "$kind" netdev clients &&
+		await 10 bash -c "rdma link show ${kind}0/1 | grep -q ACTIVE" || return
 	# Linux believes for 15 to 45 seconds where a neighbour is, and then asks it for 8: here
 	# for less, to wait less.
 	if [ -z "${RPCRDMA_ALL:-}" ]; then
@@ -67,7 +87,7 @@ network() {
 	fi
 }
 if ! network >"$WORK/network" 2>&1; then
-	skip failover-linux "no device: $(tail -n 1 "$WORK/network")"
+	skip "failover-$kind" "no device: $(tail -n 1 "$WORK/network")"
 	finish
 fi
 
@@ -88,7 +108,7 @@ serve() { # HOST
 		Export_Id = 1; Path = $DATA; Pseudo = /export; Access_Type = RW;
 		Squash = none; SecType = sys; FSAL { Name = VFS; }
 	}
-	RDMA { Bind_Addr = $VIP; Provider = iwarp; Rpcbind = false; Stats_Socket = $WORK/$1.sock; }
+	RDMA { Bind_Addr = $VIP; Provider = $PROVIDER; Rpcbind = false; Stats_Socket = $WORK/$1.sock; }
 	END
 	: >"$WORK/$1.log"
 	rm -f "$WORK/$1.sock"
@@ -124,8 +144,8 @@ bus
 address a add
 serve a
 await 200 ready a || fail start "host a does not serve"
-start_bg "$RPCRDMA_BUILD/bin/rpcrdma-gateway" --listen 127.0.0.1:2049 --server $VIP \
-	>"$WORK/gateway.log" 2>&1
+start_bg "$RPCRDMA_BUILD/bin/rpcrdma-gateway" --provider $PROVIDER \
+	--listen 127.0.0.1:2049 --server $VIP >"$WORK/gateway.log" 2>&1
 await 100 listening 2049 || fail gateway "$(tail -n 1 "$WORK/gateway.log")"
 
 # ---- Clients -----------------------------------------------------------------------
@@ -151,7 +171,7 @@ done
 for c in "${CLIENTS[@]}"; do
 	await 300 lines "$WORK/$c.refusals" 2 || fail "$c-refuses"
 done
-ok start
+ok "$kind-start"
 
 # goes_on CLIENT: blocks are written, its lock is refused to the other, both at the new server
 goes_on() {
@@ -203,10 +223,10 @@ moves() {
 		goes_on "$c" || fail "$name" "$c does not go on"
 	done
 	read -r at linux gateway <"$WORK/watch.said"
-	echo "# $name: after the server was ready the first Call of Linux was answered in $linux s," \
+	echo "# $kind-$name: after the server was ready the first Call of Linux was answered in $linux s," \
 		"of the gateway in $gateway s; first block in $(first_block linux "$at")" \
 		"and $(first_block gateway "$at") ms"
-	ok "$name"
+	ok "$kind-$name"
 }
 from=a to=b
 for way in "${WAYS[@]}"; do
@@ -221,21 +241,21 @@ done
 ends() { wait "$1" || { cat "$2"; return 1; }; }
 for c in "${CLIENTS[@]}"; do
 	: >"$WORK/$c.refusals.stop"
-	check "$c-refused" ends "${CONTEND[$c]}" "$WORK/$c-contend.said"
+	check "$kind-$c-refused" ends "${CONTEND[$c]}" "$WORK/$c-contend.said"
 done
 for c in "${CLIENTS[@]}"; do
 	: >"$WORK/$c.blocks.stop"
-	check "$c-lock" ends "${HOLD[$c]}" "$WORK/$c-hold.said"
+	check "$kind-$c-lock" ends "${HOLD[$c]}" "$WORK/$c-hold.said"
 done
 for c in "${CLIENTS[@]}"; do
-	check "$c-unlocked" locks free "${AT[${OTHER[$c]}]}/$c"
-	check "$c-blocks" locks verify "$DATA/$c" "$WORK/$c.blocks"
-	echo "# $c: $(wc -l <"$WORK/$c.blocks") blocks, its lock was refused $(wc -l <"$WORK/$c.refusals") times"
+	check "$kind-$c-unlocked" locks free "${AT[${OTHER[$c]}]}/$c"
+	check "$kind-$c-blocks" locks verify "$DATA/$c" "$WORK/$c.blocks"
+	echo "# $kind-$c: $(wc -l <"$WORK/$c.blocks") blocks, its lock was refused $(wc -l <"$WORK/$c.refusals") times"
 done
-check unmount within 200 umount "$MNT" "$SECOND"
+check "$kind-unmount" within 200 umount "$MNT" "$SECOND"
 if dmesg | grep -E 'reclaim.*fail|BUG:|Oops|general protection|refcount_t:' >"$WORK/kernel"; then
-	not_ok kernel "$(head -n 1 "$WORK/kernel")"
+	not_ok "$kind-kernel" "$(head -n 1 "$WORK/kernel")"
 else
-	ok kernel
+	ok "$kind-kernel"
 fi
 finish
