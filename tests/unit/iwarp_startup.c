@@ -776,6 +776,17 @@ static void test_request_octets(void)
 
 enum no_rev2 { REJECTS, REPLIES_1, CLOSES, RESETS, KINDS };
 
+/* Seconds after which TCP asks whether the responder is there. */
+static int keepalive_idle(void)
+{
+	int seconds = 0;
+	socklen_t len = sizeof(seconds);
+
+	getsockopt(iw_conn(w.cli.c)->fd, IPPROTO_TCP, TCP_KEEPIDLE, &seconds,
+		   &len);
+	return seconds;
+}
+
 /* Responders that know only revision 1 have several ways to say so. */
 static void test_fall_back(void)
 {
@@ -791,6 +802,8 @@ static void test_fall_back(void)
 		struct fab_conn_info info;
 
 		initiator_open(&p, &cp);
+		CU_ASSERT_EQUAL(fab_conn_silent_ms(w.cli.c), 0);
+		CU_ASSERT_EQUAL(keepalive_idle(), 1);
 		raw_accept();
 		RAW_UNTIL(&w, &r, r.in_len == 28);
 		CU_ASSERT_EQUAL(r.in[16] & 0x40, crc);
@@ -815,6 +828,9 @@ static void test_fall_back(void)
 		fab_conn_info(w.cli.c, &info);
 		CU_ASSERT_EQUAL(info.read_depth, 12);
 		CU_ASSERT_EQUAL(info.crc, crc != 0);
+		/* Silence is noticed on this socket, too. */
+		fab_conn_silent_ms(w.cli.c);
+		CU_ASSERT_EQUAL(keepalive_idle(), 1);
 		initiator_close();
 	}
 }

@@ -198,7 +198,7 @@ struct iw_conn {
 	bool fin_sent;
 	bool same_machine; /* both ends are on one host */
 	bool crc;
-	uint64_t watched_since; /* ms; the first iw_silent_ms(); 0: none */
+	uint64_t watched_since; /* ms; iw_silent_ms() watches this socket; 0: not yet */
 
 	uint8_t mpa_in[MPA_FRAME_MAX], mpa_out[MPA_FRAME_MAX];
 	size_t mpa_in_len, mpa_out_len, mpa_out_sent;

@@ -208,6 +208,8 @@ static int start_tcp(struct iw_conn *c)
 	c->can_read = false;
 	c->can_write = false;
 	c->hup = false;
+	/* Its keepalives are slow, until the next iw_silent_ms(). */
+	c->watched_since = 0;
 	/* Watched only from here on: a fresh socket reports EPOLLHUP. */
 	if (connect(c->fd, to, base_addr_len(&c->ev.peer)) &&
 	    errno != EINPROGRESS)
