@@ -68,9 +68,10 @@ struct counts {
 	uint64_t host, all;
 };
 
-/* Take a token of @b and of all, and the counts. Returns false if one is empty. */
-static bool take_token(struct base_log *l, struct bucket *b, unsigned int class,
-		       uint64_t now, struct counts *n)
+/* Take a token of @b and of all, and the counts. Returns NULL, or the bucket that is empty. */
+static struct bucket *take_token(struct base_log *l, struct bucket *b,
+				 unsigned int class, uint64_t now,
+				 struct counts *n)
 {
 	struct bucket *all = &l->all[class];
 	uint64_t b_full =
@@ -80,13 +81,13 @@ static bool take_token(struct base_log *l, struct bucket *b, unsigned int class,
 
 	if (!b_full || !all_full) {
 		atomic_store(&l->owes, true);
-		return false;
+		return b_full ? all : b;
 	}
 	b->full_at = b_full;
 	all->full_at = all_full;
 	*n = (struct counts){ b->left_out, all->left_out };
 	b->left_out = all->left_out = 0;
-	return true;
+	return NULL;
 }
 
 /* Returns the entry of @addr, which may replace that of another host. */
@@ -144,10 +145,9 @@ void base_log_vput(struct base_log *l, const struct in6_addr *host,
 	static const struct in6_addr nobody = IN6ADDR_ANY_INIT;
 	uint64_t now = base_now_ms() + 1;
 	struct counts count;
-	struct bucket *b;
+	struct bucket *b, *empty;
 	unsigned int class;
 	char text[TEXT] = "";
-	bool written;
 	size_t n;
 
 	if (!l || !l->sink)
@@ -157,11 +157,11 @@ void base_log_vput(struct base_log *l, const struct in6_addr *host,
 	pthread_mutex_lock(&l->lock);
 	b = &host_of(l, host, now)->of[class];
 	b->last = now;
-	written = take_token(l, b, class, now, &count);
-	if (!written)
-		b->left_out++;
+	empty = take_token(l, b, class, now, &count);
+	if (empty)
+		empty->left_out++;
 	pthread_mutex_unlock(&l->lock);
-	if (!written)
+	if (empty)
 		return;
 	write_counts(l, host, class, &count);
 	if (name)

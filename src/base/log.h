@@ -3,10 +3,10 @@
  * log - a log that no peer can flood
  *
  * Each host has a token bucket for each class of levels, and all hosts together have
- * another. A line is written if both have a token. Other lines are counted. The count is
- * written as a line of its own: before the next line of that host, once the host has been
- * quiet for a while (base_log_tick()), or when the log is destroyed. Because each class has
- * its buckets, lines about connections that come and go do not suppress warnings.
+ * another. A line is written if both have a token. Other lines are counted by the bucket that
+ * had none. The count is written as a line of its own: before the next line of that host, once
+ * the host has been quiet for a while (base_log_tick()), or when the log is destroyed. Because
+ * each class has its buckets, lines about connections that come and go do not suppress warnings.
  *
  * Context: any thread. The lock is a leaf, and no sink is called under it.
  */
