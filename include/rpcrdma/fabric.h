@@ -128,6 +128,9 @@ struct fab_domain_params {
 	enum fab_crc crc;
 	size_t max_fpdu; /* iwarp: longest FPDU to send; 0: no limit */
 	unsigned int max_startup; /* half-open connections; 0: 256 */
+	/* So many connections of unknown hosts are accepted at once, but at least
+	 * BASE_PACE_NEW_BURST (pace.h). */
+	unsigned int max_new;
 	/*
 	 * Returns true if @peer may connect to this end. It is called before
 	 * anything is allocated for the connection; if it returns false, the

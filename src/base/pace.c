@@ -32,6 +32,11 @@ static void count_one(uint64_t *used, uint64_t ms, uint64_t now)
 	*used = (*used > now ? *used : now) + ms;
 }
 
+static uint64_t unknown_burst(const struct base_pace *p)
+{
+	return MAX(p->burst, BASE_PACE_NEW_BURST);
+}
+
 uint64_t base_pace_turn(const struct base_pace *p, const struct in6_addr *host,
 			bool known, uint64_t now)
 {
@@ -39,7 +44,7 @@ uint64_t base_pace_turn(const struct base_pace *p, const struct in6_addr *host,
 		next_at(p->slot[base_addr_sum(p->key, host) % BASE_PACE_SLOTS],
 			BASE_PACE_BURST, BASE_PACE_MS, now);
 	uint64_t all = known ? 0 :
-			       next_at(p->unknown, BASE_PACE_NEW_BURST,
+			       next_at(p->unknown, unknown_burst(p),
 				       BASE_PACE_NEW_MS, now);
 
 	return MAX(own, all);
@@ -48,7 +53,7 @@ uint64_t base_pace_turn(const struct base_pace *p, const struct in6_addr *host,
 bool base_pace_full(const struct base_pace *p, bool known, uint64_t now)
 {
 	return !known &&
-	       next_at(p->unknown, BASE_PACE_NEW_BURST + BASE_PACE_NEW_WAIT,
+	       next_at(p->unknown, unknown_burst(p) + BASE_PACE_NEW_WAIT,
 		       BASE_PACE_NEW_MS, now);
 }
 

@@ -27,8 +27,9 @@
  * many that they use a few hundredths of a processor. */
 #define BASE_PACE_BURST 512
 #define BASE_PACE_MS 5
-/* Of all unknown hosts: a burst of as many as most servers have clients; then so many
- * that they use a tenth of a processor if each begins host authentication (0.3 ms). */
+/* Of all unknown hosts: a burst of as many as most servers have clients, or as this one may
+ * have, since after its restart all come at once; then so many that they use a tenth of a
+ * processor if each begins host authentication (0.3 ms). */
 #define BASE_PACE_NEW_BURST 1024
 #define BASE_PACE_NEW_MS 4
 /* So many connections of unknown hosts may wait. More are refused. */
@@ -47,6 +48,8 @@ bool base_known_has(struct base_known *k, const struct in6_addr *host);
 
 struct base_pace {
 	uint64_t key; /* random */
+	unsigned int
+		burst; /* of unknown hosts, if more than BASE_PACE_NEW_BURST */
 	/* When the limit is unused again, ms: of each slot, and of all unknown hosts. */
 	uint64_t slot[BASE_PACE_SLOTS];
 	uint64_t unknown;

@@ -4,7 +4,11 @@
  * its turn, and whom it closes. The clock stands still but for what a test lets
  * pass.
  */
+#include <netinet/tcp.h>
+#include <sys/param.h>
+
 #include "base/pace.h"
+#include "fabric/iwarp/iw.h"
 #include "iwarp_raw.h"
 #include "test_clock.h"
 #include "unit.h"
@@ -38,10 +42,12 @@ static void settle(void)
 		still = fab_poller_run(w.poller, 0) > 0 ? 0 : still + 1;
 }
 
-static void begin(void)
+/* @max_new: see struct fab_domain_params. */
+static void begin(unsigned int max_new)
 {
-	static const struct fab_domain_params p = { .max_startup = 256,
-						    .log = on_line };
+	const struct fab_domain_params p = { .max_startup = 256,
+					     .max_new = max_new,
+					     .log = on_line };
 	struct sockaddr_in at = { .sin_family = AF_INET,
 				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 
@@ -87,6 +93,26 @@ static int dial(uint32_t host)
 	return fd;
 }
 
+/* Thousands may wait to be accepted, if the system permits it. */
+static void backlog(void)
+{
+	struct tcp_info info = { 0 };
+	socklen_t len = sizeof(info);
+	FILE *f = fopen("/proc/sys/net/core/somaxconn", "r");
+	struct iw_listener *l;
+	unsigned int most = 0;
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+	CU_ASSERT_EQUAL(fscanf(f, "%u", &most), 1);
+	fclose(f);
+	begin(0);
+	l = container_of(w.listener, struct iw_listener, ev.fab);
+	getsockopt(l->fd, IPPROTO_TCP, TCP_INFO, &info, &len);
+	/* Of a listener this is its backlog. */
+	CU_ASSERT_EQUAL(info.tcpi_sacked, MIN(most, 4096u));
+	end();
+}
+
 /* The same, heard or not, and gone. */
 static void come_and_go(uint32_t host)
 {
@@ -110,7 +136,7 @@ static void one_host(void)
 	enum { WAIT = 10 };
 	int fd[WAIT];
 
-	begin();
+	begin(0);
 	for (int i = 0; i <= BASE_PACE_BURST; i++)
 		come_and_go(2);
 	CU_ASSERT_EQUAL(heard, BASE_PACE_BURST + 1);
@@ -138,7 +164,7 @@ static void one_host_waits(void)
 	unsigned int shut = 0;
 	int fd[MORE];
 
-	begin();
+	begin(0);
 	for (int i = 0; i <= BASE_PACE_BURST; i++)
 		come_and_go(2);
 	CU_ASSERT_EQUAL(w.dom->failed_starts, 0);
@@ -154,20 +180,20 @@ static void one_host_waits(void)
 	end();
 }
 
-static void unknown_hosts(void)
+static void unknown_hosts(unsigned int max_new, unsigned int burst)
 {
 	enum { MORE = BASE_PACE_NEW_WAIT + 20, FIRST = 0x10000 };
 	unsigned int n, shut = 0;
 	int fd[MORE];
 
-	begin();
+	begin(max_new);
 	vouch = true;
 	come_and_go(2);
 	vouch = false;
-	for (uint32_t i = 1; i <= BASE_PACE_NEW_BURST; i++)
+	for (uint32_t i = 1; i <= burst; i++)
 		come_and_go(FIRST + i);
 	n = heard;
-	CU_ASSERT_EQUAL(n, BASE_PACE_NEW_BURST + 1);
+	CU_ASSERT_EQUAL(n, burst + 1);
 	/* From now on they wait, and some are closed at once. */
 	for (uint32_t i = 0; i < MORE; i++)
 		fd[i] = dial(2 * FIRST + i);
@@ -193,10 +219,22 @@ static void unknown_hosts(void)
 	end();
 }
 
+static void few_unknown_hosts(void)
+{
+	unknown_hosts(1, BASE_PACE_NEW_BURST);
+}
+
+static void many_unknown_hosts(void)
+{
+	unknown_hosts(BASE_PACE_NEW_BURST + 100, BASE_PACE_NEW_BURST + 100);
+}
+
 static const struct unit_test tests[] = {
 	{ "one host", one_host },
 	{ "one host waits", one_host_waits },
-	{ "unknown hosts", unknown_hosts },
+	{ "backlog", backlog },
+	{ "few unknown hosts", few_unknown_hosts },
+	{ "many unknown hosts", many_unknown_hosts },
 	{ NULL, NULL },
 };
 

@@ -84,6 +84,15 @@ static void many_hosts(void)
 		base_pace_take(&p, &h, false, START);
 	}
 	CU_ASSERT_EQUAL(taken, BASE_PACE_NEW_BURST);
+	/* The limit of more than most servers have. */
+	p.burst = 2 * BASE_PACE_NEW_BURST;
+	for (uint32_t n = taken; !base_pace_full(&p, false, START); n++) {
+		struct in6_addr h = host(n);
+
+		taken += !base_pace_turn(&p, &h, false, START);
+		base_pace_take(&p, &h, false, START);
+	}
+	CU_ASSERT_EQUAL(taken, 2 * BASE_PACE_NEW_BURST + 1);
 }
 
 /* 100000 of them come in ten seconds: what is taken, what waits, who else is

@@ -115,6 +115,9 @@ static void iwarp_start(struct iwarp *w, const struct rt_allow *a)
 	if (a)
 		sp.config.allow = *a;
 	CU_ASSERT_EQUAL_FATAL(rt_instance_create(&sp, &w->server), 0);
+	/* All clients may come at once. */
+	CU_ASSERT_EQUAL(w->server->dom->params.max_new,
+			RT_DEFAULT(max_connections));
 	CU_ASSERT_EQUAL_FATAL(rt_instance_create(&cp, &w->client), 0);
 	CU_ASSERT_EQUAL_FATAL(rt_listen(w->server, (struct sockaddr *)&in,
 					sizeof(in), &end_ops, &w->s, &l),

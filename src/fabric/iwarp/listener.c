@@ -34,7 +34,9 @@
 #include "base/turn.h"
 #include "iw.h"
 
-#define BACKLOG 1024
+/* As many as Linux allows by default: after a restart all clients come at once. A SYN that
+ * finds no place is sent again after a second. */
+#define BACKLOG 4096
 #define PAUSE_MS 100
 #define WARN_MS 10000
 /* The shortest time between two lines about shortages. */

@@ -250,6 +250,7 @@ void fab_ev_listener_init(struct fab_ev_listener *l, struct fab_poller *p,
 	l->user = user;
 	l->retired.free = release;
 	l->pace.key = base_addr_key();
+	l->pace.burst = p->dom->params.max_new;
 	base_timer_init(&l->timer, expired);
 	pthread_mutex_init(&l->lock, NULL);
 }

@@ -115,6 +115,7 @@ int rt_instance_new(const struct rt_params *p,
 		}
 		dp.admit = rt_admission_early;
 		dp.admit_ctx = inst;
+		dp.max_new = inst->cfg.max_connections;
 		rc = fab_domain_open(p->provider, &dp, &inst->dom);
 		if (rc)
 			goto fail;
