@@ -5,6 +5,7 @@
     failover.py ADDRESS FILE LIST	write blocks to the export's file of FILE's name, by a
 					gateway on this machine, until SIGTERM
     failover.py --verify FILE LIST	are they in FILE?
+    failover.py --handles ADDRESS NFS-PORT MOUNT-PORT NAME	of the export and its file NAME
 
 LIST gets the number of each block once its WRITE has been acknowledged as stable.
 """
@@ -49,7 +50,15 @@ def write(address, path, listed):
     c.end()
 
 
+def handles(address, port, mount_port, name):
+    c = V3(address, int(port), int(mount_port))
+    print(c.root.hex(), c.open(name, create=True).hex())
+    c.end()
+
+
 if sys.argv[1] == "--verify":
     verify(*sys.argv[2:])
+elif sys.argv[1] == "--handles":
+    handles(*sys.argv[2:])
 else:
     write(*sys.argv[1:])

@@ -408,6 +408,39 @@ while True:
 	await $((20 * ${RPCRDMA_PATIENCE:-1})) test -S "$1"
 }
 
+# start_crowd ADDRESS RDMA-PORT NFS-PORT MOUNT-PORT FROM: $CROWD clients from the address FROM
+# on, an eighth of which write to the file crowd of the export (tests/tools/crowd.c). Most
+# limits are for fewer: 2,000 with RPCRDMA_ALL=1. Sets CROWD_PID
+CROWD=${RPCRDMA_ALL:+2000}
+CROWD=${CROWD:-200}
+start_crowd() {
+	local handles
+
+	handles=$(python3 "$TOP/tests/integration/failover.py" --handles "$1" "$3" "$4" crowd) ||
+		return 1
+	# shellcheck disable=SC2086 # two
+	start_bg "$RPCRDMA_BUILD/tests/tools/rpcrdma-crowd" "$1:$2" "$5" "$CROWD" \
+		$((CROWD / 8)) 200 $handles "$WORK/crowd.acknowledged" >"$WORK/crowd.out" 2>&1
+	CROWD_PID=$BG_PID
+	await 60 crowd_served
+}
+# crowd_served [NUMBER]: are so many of them served now, by default all?
+crowd_served() {
+	[ "$(awk '$3 == "served," { n = $2 } END { print n }' "$WORK/crowd.out")" = "${1:-$CROWD}" ]
+}
+# crowd_since TIME WHAT: when none, one, half and all were served since
+crowd_since() {
+	awk -v since="$1" -v what="$2" '$3 == "served," && $1 >= since {
+		text = text sprintf("%s%d after %d ms", text ? ", " : "", $2, ($1 - since) * 1000)
+	} END { print "# " what ": of the crowd served " text }' "$WORK/crowd.out"
+}
+# end_crowd EXPORT: nothing acknowledged is lost
+end_crowd() {
+	end_pid "$CROWD_PID" && grep "done twice" "$WORK/crowd.out" &&
+		python3 "$TOP/tests/integration/failover.py" --verify "$1/crowd" \
+			"$WORK/crowd.acknowledged"
+}
+
 # stop_ganesha: the server's own exit status
 stop_ganesha() {
 	end_pid "$GANESHA_PID"
