@@ -6,13 +6,15 @@
 #	. "$(dirname "$0")/lib.sh"
 #	. "$(dirname "$0")/ceph.sh"
 #	isolate "$@"
-#	start_ceph DIR		its file system is "site"; sets CEPH_CONF
+#	start_ceph DIR [ADDRESS]	its file system is "site"; sets CEPH_CONF, and
+#				CEPH_OSD and CEPH_MDS, process ids
 #
 # There are no keys. Who can reach its ports can do anything with it, so only a
-# network of the test's own may have it.
+# network of the test's own may have it. A test may stop an OSD for longer than 16
+# seconds: beyond its heartbeat's grace it would answer nothing that had come before.
 
 start_ceph() {
-	local dir=$1 fsid osd
+	local dir=$1 address=${2:-127.0.0.1} fsid osd
 
 	mkdir -p "$dir/mon" "$dir/osd" "$dir/mds" || return
 	fsid=$(cat /proc/sys/kernel/random/uuid)
@@ -21,9 +23,9 @@ start_ceph() {
 	cat >"$CEPH_CONF" <<-END
 	[global]
 	fsid = $fsid
-	mon_host = v2:127.0.0.1:3300
-	public_addr = 127.0.0.1
-	cluster_addr = 127.0.0.1
+	mon_host = v2:$address:3300
+	public_addr = $address
+	cluster_addr = $address
 	auth_cluster_required = none
 	auth_service_required = none
 	auth_client_required = none
@@ -31,6 +33,7 @@ start_ceph() {
 	mon_cluster_log_file = $dir/cluster.log
 	mon_allow_pool_size_one = true
 	osd_data = $dir/osd
+	osd_heartbeat_grace = 3600
 	osd_objectstore = memstore
 	osd_crush_initial_weight = 1
 	osd_crush_chooseleaf_type = 0
@@ -42,13 +45,15 @@ start_ceph() {
 	admin_socket = $dir/\$name.\$pid.asok
 	log_file = $dir/\$name.log
 	END
-	monmaptool --create --fsid "$fsid" --addv a '[v2:127.0.0.1:3300]' "$dir/monmap" &&
+	monmaptool --create --fsid "$fsid" --addv a "[v2:$address:3300]" "$dir/monmap" &&
 		ceph-mon -i a --mkfs --monmap "$dir/monmap" || return
 	start_bg ceph-mon -i a -f
 	ceph --connect-timeout 60 osd new "$osd" &&
 		ceph-osd -i 0 --mkfs --osd-uuid "$osd" || return
 	start_bg ceph-osd -i 0 -f
+	CEPH_OSD=$BG_PID
 	start_bg ceph-mds -i a -f
+	CEPH_MDS=$BG_PID
 	ceph osd pool create meta 8 && ceph osd pool create data 8 &&
 		ceph fs new site meta data &&
 		await 60 mds_active

@@ -417,12 +417,16 @@ class V4(Client):
         self.compound([u32(SETCLIENTID_CONFIRM) + u64(self.clientid) +
                        confirm], "SETCLIENTID_CONFIRM")
 
-    def start_session(self, verifier, sizes):
+    def exchange_id(self, verifier):
+        """Returns what comes behind the client's id."""
         r = self.compound([u32(EXCHANGE_ID) + verifier + opaque(self.name) +
                            u32(0, 0, 0)], "EXCHANGE_ID")
         self.result(r, EXCHANGE_ID)
-        self.clientid, seq = r.u64(), r.u32()
-        self.create_session(seq, sizes)
+        self.clientid = r.u64()
+        return r
+
+    def start_session(self, verifier, sizes):
+        self.create_session(self.exchange_id(verifier).u32(), sizes)
         self.compound([u32(RECLAIM_COMPLETE, 0)], "RECLAIM_COMPLETE")
 
     def create_session(self, seq, sizes):
