@@ -165,6 +165,8 @@ int ping_options(struct ping_options *o, int argc, char **argv)
 		bad = "takes one server, see --help";
 	else if (o->report && strcmp(o->rdma.provider, "verbs"))
 		bad = "--report is for --provider verbs";
+	else if (o->report && (o->json || o->rdma.server.n))
+		bad = "--report takes neither --json nor ADDR";
 	else if (!o->rdma.server.n && !o->report)
 		bad = "ADDR[:PORT] of the server is needed";
 	else if (o->depth && !o->flood)

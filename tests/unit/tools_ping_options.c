@@ -154,6 +154,11 @@ static void test_refused(void)
 		{ { SERVER, "--host-auth", "required" }, "nfs@HOST" },
 		{ { SERVER, "--recv-size", "1026" }, "rpcrdma-ping: " },
 		{ { SERVER, "--nothing" }, "--nothing" },
+		{ { "--report" }, "--report is for --provider verbs" },
+		{ { "--report", "--provider", "verbs", "--json" },
+		  "--report takes neither --json nor ADDR" },
+		{ { "--report", "--provider", "verbs", SERVER },
+		  "--report takes neither --json nor ADDR" },
 	};
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
