@@ -167,6 +167,8 @@ reports() {
 		;;
 	siw)
 		check verbs-siw-report-type grep -q '^  transport: iWARP' "$file"
+		check verbs-siw-report-gid \
+			grep -q '^    GID [0-9]*: .*, iWARP' "$file"
 		check verbs-siw-report-windows \
 			grep -q '^    memory windows: off: the device has none$' "$file"
 		check verbs-siw-report-rights grep -q \

@@ -280,6 +280,7 @@ static void iwarp(void)
 	add_mtu("eth0", "1500");
 	print(vb_report_device);
 	CU_ASSERT_TRUE(says("transport: iWARP"));
+	CU_ASSERT_TRUE(says("0506, iWARP\n"));
 	CU_ASSERT_TRUE(
 		says("shared receive queues: off: iWARP has nothing like RNR"));
 	CU_ASSERT_TRUE(says("each part has a registration of its own"));

@@ -128,10 +128,14 @@ static bool put_gids(FILE *out, const struct vb_report_device *d,
 			break;
 		if (is_zero_gid(gid))
 			continue;
-		vb_sysfs_line(
-			type, sizeof(type),
-			"%s/class/infiniband/%s/ports/%u/gid_attrs/types/%u",
-			h->sys, d->name, port, i);
+		/* Linux has no type for these, and names them IB/RoCE v1. */
+		if (d->transport == IBV_TRANSPORT_IWARP)
+			strcpy(type, "iWARP");
+		else
+			vb_sysfs_line(
+				type, sizeof(type),
+				"%s/class/infiniband/%s/ports/%u/gid_attrs/types/%u",
+				h->sys, d->name, port, i);
 		vb_sysfs_line(
 			dev, sizeof(dev),
 			"%s/class/infiniband/%s/ports/%u/gid_attrs/ndevs/%u",
