@@ -132,12 +132,14 @@ struct fab_domain_params {
 	 * BASE_PACE_NEW_BURST (pace.h). */
 	unsigned int max_new;
 	/*
-	 * Returns true if @peer may connect to this end. It is called before
-	 * anything is allocated for the connection; if it returns false, the
-	 * connection is refused without a log line, and does not count as a
-	 * failed start. Must not block. NULL: all may. Context: poller threads.
+	 * Returns true if @peer may connect to this end, by one of @devices
+	 * (@chosen) or another device. It is called before anything is
+	 * allocated for the connection; if it returns false, the connection is
+	 * refused without a log line, and does not count as a failed start.
+	 * Must not block. NULL: all may. Context: poller threads.
 	 */
-	bool (*admit)(void *ctx, const struct sockaddr_storage *peer);
+	bool (*admit)(void *ctx, const struct sockaddr_storage *peer,
+		      bool chosen);
 	void *admit_ctx;
 	/* verbs: names of the devices to use, with commas between them; NULL or
 	 * "": all. */

@@ -132,6 +132,7 @@ struct rt_conn_info {
 	X(draining, "the server is being drained")                             \
 	X(evicted, "its host has been evicted")                                \
 	X(not_allowed, "the host's address is not among those allowed")        \
+	X(device, "it comes by a device that is not to be used")               \
 	X(connections, "the limit of connections is reached")                  \
 	X(host_connections, "the limit of connections of its host is reached") \
 	X(version, "no version is in common")                                  \

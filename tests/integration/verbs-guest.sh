@@ -358,11 +358,17 @@ server() {
 	check verbs-server-no-huge-pages grep vm.nr_hugepages "$GANESHA_LOG"
 	check verbs-server-stop stop_ganesha
 	echo 32 >/proc/sys/vm/nr_hugepages
-	serves verbs 0.0.0.0: 'Bind_Addr = 0.0.0.0, ::;' 'Debug.Huge_Pages = true;'
+	serves verbs 0.0.0.0: 'Bind_Addr = 0.0.0.0, ::;' 'Device = rxe0, rxe2;' \
+		'Debug.Huge_Pages = true;'
 	check verbs-server-ping-any timeout 60 "${ping[@]}" --quiet \
 		--server "10.9.2.1:$RDMA_PORT" --count 10 --flood
 	check verbs-server-ping-ipv6 timeout 60 "${ping[@]}" --quiet \
 		--server "[fd09::1]:$RDMA_PORT" --count 10 --flood
+	check verbs-server-other-device reaches_nobody 10.9.3.1 ''
+	check verbs-server-other-device-refused read_stats 'refused["device"] > 0' \
+		'connections_refused == refused["device"]' 'failed_starts == 0'
+	check verbs-server-other-device-logged logs_line \
+		'.*: connection refused: it comes by a device that is not to be used'
 	check verbs-server-huge-pages read_stats 'pool["bytes_huge"] > 0'
 	stop_ganesha
 	echo 0 >/proc/sys/vm/nr_hugepages

@@ -207,6 +207,22 @@ static void is_allowed(void)
 	iwarp_end(&w);
 }
 
+/* The fabric says so. */
+static void by_another_device(void)
+{
+	struct rt_allow a = allow("127.0.0.0/8", NULL);
+	struct iwarp w;
+
+	iwarp_start(&w, &a);
+	CU_ASSERT_TRUE(rt_admission_early(w.server, &w.at, true));
+	CU_ASSERT_FALSE(rt_admission_early(w.server, &w.at, false));
+	CU_ASSERT_EQUAL(refused(w.server, RT_REFUSED_device), 1);
+	CU_ASSERT_PTR_NOT_NULL(
+		strstr(w.s.said, ": connection refused: it comes by a device "
+				 "that is not to be used"));
+	iwarp_end(&w);
+}
+
 #define TRUNK 64
 
 /* By default a host may have the connections of four mounts with nconnect=16. */
@@ -517,7 +533,7 @@ static void accounts_so_many(void)
 	for (uint32_t i = 0; i < RT_ACCOUNTS_MAX + 100; i++) {
 		in->sin_addr.s_addr =
 			htonl(0xc0000000 + i % (RT_ACCOUNTS_MAX + 50));
-		CU_ASSERT_FALSE(rt_admission_early(w.server, &peer));
+		CU_ASSERT_FALSE(rt_admission_early(w.server, &peer, true));
 	}
 	a.n = 0;
 	rt_accounts_take(w.server, false, 8, note_account, &a, &left);
@@ -707,6 +723,7 @@ static void all_at_once(void)
 static const struct unit_test tests[] = {
 	{ "not allowed", not_allowed },
 	{ "is allowed", is_allowed },
+	{ "by another device", by_another_device },
 	{ "of a host", of_a_host },
 	{ "asked late", asked_late },
 	{ "evicts", evicts },

@@ -32,7 +32,7 @@ struct machine_device {
 };
 
 static struct machine_device machine[3];
-static unsigned int ndevices, pds, ids;
+static unsigned int ndevices, pds, ids, rejects;
 static char said[8192];
 
 static void keep(void *ctx, int level, const char *text)
@@ -246,6 +246,17 @@ int rdma_get_cm_event(struct rdma_event_channel *ch, struct rdma_cm_event **ev)
 {
 	errno = EAGAIN;
 	return -1;
+}
+
+int rdma_ack_cm_event(struct rdma_cm_event *ev)
+{
+	return 0;
+}
+
+int rdma_reject(struct rdma_cm_id *id, const void *priv, uint8_t priv_len)
+{
+	rejects++;
+	return 0;
 }
 
 /* Each device's address, and one that belongs to none. */
@@ -474,6 +485,58 @@ static void test_reachable(void)
 	clear_machine();
 }
 
+static bool refuse_others(void *ctx, const struct sockaddr_storage *peer,
+			  bool chosen)
+{
+	unsigned int *asked = ctx;
+
+	*asked += 1 + 100 * chosen;
+	return false;
+}
+
+/* Whoever comes by a device that is not to be used is the upper layer's to refuse and to
+ * count, like all that it does not admit. */
+static void test_other_device(void)
+{
+	struct fab_domain_params params = { .log = keep,
+					    .admit = refuse_others,
+					    .devices = "mlx5_0" };
+	struct rdma_cm_event ev = { .event = RDMA_CM_EVENT_CONNECT_REQUEST };
+	struct machine_device *both[2];
+	unsigned int asked = 0;
+	struct vb_listener *vl;
+	struct fab_listener *l;
+	struct fab_domain *dom;
+	struct fab_poller *p;
+
+	params.admit_ctx = &asked;
+	both[0] = add_device("mlx5_0", MLX5, "192.0.2.1");
+	both[1] = add_device("mlx5_1", MLX5, "192.0.2.2");
+	CU_ASSERT_EQUAL_FATAL(fab_domain_open(&fab_verbs_ops, &params, &dom),
+			      0);
+	CU_ASSERT_EQUAL_FATAL(fab_poller_create(dom, &p), 0);
+	CU_ASSERT_EQUAL_FATAL(fab_listen(p, addr_of("0.0.0.0"),
+					 sizeof(struct sockaddr_in), never,
+					 NULL, &l),
+			      0);
+	vl = container_of(l, struct vb_listener, ev.fab);
+	rejects = 0;
+	for (unsigned int i = 0; i < 2; i++) {
+		rdma_create_id(NULL, &ev.id, NULL, RDMA_PS_TCP);
+		ev.id->verbs = &both[i]->ctx;
+		ev.listen_id = vl->id;
+		CU_ASSERT_EQUAL(vl->src.event(&vl->src, &ev), 0);
+		CU_ASSERT_EQUAL(rejects, i + 1);
+		CU_ASSERT_EQUAL(asked, 101 + i);
+	}
+	CU_ASSERT_EQUAL(dom->failed_starts, 0);
+	CU_ASSERT_PTR_NULL(strstr(said, "refused"));
+	fab_listener_close(l);
+	fab_poller_destroy(p);
+	fab_domain_close(dom);
+	clear_machine();
+}
+
 /* The address of a listener moves to another device: it listens there. */
 static void test_moved(void)
 {
@@ -620,6 +683,7 @@ static const struct unit_test tests[] = {
 	{ "unfit", test_unfit },
 	{ "chosen", test_chosen },
 	{ "reachable", test_reachable },
+	{ "other_device", test_other_device },
 	{ "moved", test_moved },
 	{ "removals", test_removals },
 	{ "comes_later", test_comes_later },

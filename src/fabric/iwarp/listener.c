@@ -305,7 +305,7 @@ static void half_open_begin(struct iw_listener *l, int fd,
 	uint64_t turn = base_pace_turn(&l->ev.pace, &host, known, now);
 	int rc;
 
-	if (!fab_domain_admits(&d->fab, peer))
+	if (!fab_domain_admits(&d->fab, peer, true))
 		goto refuse;
 	c = oldest_over_share(l, peer, share);
 	/* The oldest one is next. */

@@ -44,9 +44,10 @@ void fab_domain_log_peer(const struct fab_domain *d,
 /* ---- Admission --------------------------------------------------------- */
 
 bool fab_domain_admits(const struct fab_domain *d,
-		       const struct sockaddr_storage *peer)
+		       const struct sockaddr_storage *peer, bool chosen)
 {
-	return !d->params.admit || d->params.admit(d->params.admit_ctx, peer);
+	return !d->params.admit ||
+	       d->params.admit(d->params.admit_ctx, peer, chosen);
 }
 
 /* ---- Quarantine -------------------------------------------------------- */

@@ -27,7 +27,7 @@ void fab_domain_log_peer(const struct fab_domain *d,
 
 /* Returns true if @peer may connect, see fab_domain_params.admit. */
 bool fab_domain_admits(const struct fab_domain *d,
-		       const struct sockaddr_storage *peer);
+		       const struct sockaddr_storage *peer, bool chosen);
 
 /* @mr is about to be deregistered: free the records of fab_mr_quarantine(). */
 void fab_mr_unquarantine(struct fab_mr *mr);

@@ -28,8 +28,8 @@
 
 #define BACKLOG 1024
 
-/* Returns false and sets errno if @id is bound to a device that is not to be used. */
-static bool may_listen(const struct vb_poller *p, const struct rdma_cm_id *id)
+/* Returns false and sets errno if @id has a device that is not to be used. */
+static bool is_chosen(const struct vb_poller *p, const struct rdma_cm_id *id)
 {
 	if (!id->verbs ||
 	    vb_device_is_chosen(vb_domain(p->ev.fab.dom)->devices,
@@ -53,7 +53,7 @@ static int listener_open_id(struct vb_listener *l, struct rdma_cm_id **out)
 	     rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY, &on,
 			     sizeof(on))) ||
 	    rdma_bind_addr(id, (struct sockaddr *)&l->ev.addr) ||
-	    !may_listen(p, id) || rdma_listen(id, BACKLOG)) {
+	    !is_chosen(p, id) || rdma_listen(id, BACKLOG)) {
 		rc = errno ? -errno : -EIO;
 		/* No device has the address, or none that is to be used. */
 		if (rc == -ENODEV)
@@ -373,7 +373,8 @@ static int listener_request(struct vb_listener *l, struct rdma_cm_event *ev)
 	int level = LOG_NOTICE, rc;
 
 	vb_copy_addr(&peer, rdma_get_peer_addr(ev->id));
-	if (!fab_domain_admits(l->ev.fab.poller->dom, &peer)) {
+	if (!fab_domain_admits(l->ev.fab.poller->dom, &peer,
+			       is_chosen(vb_poller(l->ev.fab.poller), ev->id))) {
 		reject_silently(ev);
 		return 0;
 	}

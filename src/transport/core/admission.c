@@ -42,7 +42,8 @@ static bool is_evicted(const struct rt_admission *a,
 }
 
 enum rt_refusal rt_admission_check(struct rt_instance *inst,
-				   const struct sockaddr_storage *peer)
+				   const struct sockaddr_storage *peer,
+				   bool chosen)
 {
 	enum rt_refusal why = RT_NREFUSALS;
 	struct in6_addr host;
@@ -51,6 +52,8 @@ enum rt_refusal rt_admission_check(struct rt_instance *inst,
 	pthread_mutex_lock(&inst->lock);
 	if (!is_allowed(&inst->current.allow, peer))
 		why = RT_REFUSED_not_allowed;
+	else if (!chosen)
+		why = RT_REFUSED_device;
 	else if (is_evicted(&inst->admission, peer))
 		why = RT_REFUSED_evicted;
 	else if (atomic_load(&inst->admission.draining_ms))
@@ -65,10 +68,11 @@ enum rt_refusal rt_admission_check(struct rt_instance *inst,
 	return why;
 }
 
-bool rt_admission_early(void *ctx, const struct sockaddr_storage *peer)
+bool rt_admission_early(void *ctx, const struct sockaddr_storage *peer,
+			bool chosen)
 {
 	struct rt_instance *inst = ctx;
-	enum rt_refusal why = rt_admission_check(inst, peer);
+	enum rt_refusal why = rt_admission_check(inst, peer, chosen);
 
 	if (why == RT_NREFUSALS)
 		return true;

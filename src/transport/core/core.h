@@ -218,10 +218,11 @@ void rt_long_read(struct rt_conn *c, bool begins);
 
 /* ---- admission.c ---- */
 
-/* Returns the reason to refuse a connection of @peer, after logging it, or RT_NREFUSALS. Any
- * thread. */
+/* Returns the reason to refuse a connection of @peer, after logging it, or RT_NREFUSALS. @chosen:
+ * as in fab_domain_params.admit. Any thread. */
 enum rt_refusal rt_admission_check(struct rt_instance *inst,
-				   const struct sockaddr_storage *peer);
+				   const struct sockaddr_storage *peer,
+				   bool chosen);
 /* Refuse @who until @until (ms). Returns 0, or -ENOSPC if there are RT_EVICTIONS_MAX others. Any
  * thread. */
 int rt_refuse_until(struct rt_instance *inst, const struct base_prefix *who,
@@ -229,7 +230,8 @@ int rt_refuse_until(struct rt_instance *inst, const struct base_prefix *who,
 /* Set the fields of @out. inst->lock is held. */
 void rt_admission_info(const struct rt_instance *inst, struct rt_totals *out);
 /* fab_domain_params.admit; @inst is a struct rt_instance. */
-bool rt_admission_early(void *inst, const struct sockaddr_storage *peer);
+bool rt_admission_early(void *inst, const struct sockaddr_storage *peer,
+			bool chosen);
 
 /* ---- instance.c ---- */
 

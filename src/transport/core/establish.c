@@ -104,7 +104,7 @@ static void on_request(struct fab_listener *fl, struct fab_conn *f,
 	c->info.crc = fi.crc;
 	pthread_mutex_unlock(&c->info_lock);
 	/* The answer may have changed since the fabric asked. */
-	why = rt_admission_check(inst, &fi.peer);
+	why = rt_admission_check(inst, &fi.peer, true);
 	rc = why == RT_NREFUSALS ? RT_TRY_PARTS(inst, admit, c, &fi.peer) :
 				   -EACCES;
 	if (rc) {
