@@ -351,6 +351,8 @@ server() {
 	mkdir -p "$WORK/data" /run/ganesha
 	start_bg rpcbind -f
 	serves verbs 10.9.0.1: 'Bind_Addr = 10.9.0.1;' 'Debug.Huge_Pages = true;'
+	check verbs-auto-chosen logs_line \
+		'Provider = auto: an RDMA device has 10.9.0.1:[0-9]*: using verbs'
 	check verbs-server-ping timeout 60 "${ping[@]}" --quiet \
 		--server "10.9.0.1:$RDMA_PORT" --count 10 --flood
 	check verbs-server-ping-1 timeout 60 "${ping[@]}" --quiet \
@@ -360,6 +362,8 @@ server() {
 	echo 32 >/proc/sys/vm/nr_hugepages
 	serves verbs 0.0.0.0: 'Bind_Addr = 0.0.0.0, ::;' 'Device = rxe0, rxe2;' \
 		'Debug.Huge_Pages = true;'
+	check verbs-auto-chosen-any logs_line \
+		'Provider = auto: an RDMA device has an active port: using verbs'
 	check verbs-server-ping-any timeout 60 "${ping[@]}" --quiet \
 		--server "10.9.2.1:$RDMA_PORT" --count 10 --flood
 	check verbs-server-ping-ipv6 timeout 60 "${ping[@]}" --quiet \

@@ -20,6 +20,7 @@
 
 #define MLX5 0x0002c9u
 #define BROADCOM 0x0014e4u
+#define SIW 0x626d74u
 
 struct machine_device {
 	struct ibv_device dev;
@@ -392,6 +393,26 @@ static void test_own_limits(void)
 	clear_machine();
 }
 
+/* Before the first connection, and once. */
+static void test_siw(void)
+{
+	static const char warning[] =
+		"4 verbs: siw0: its driver does not check";
+	struct machine_device *siw = add_device("siw0", SIW, "192.0.2.1");
+	struct fab_limits l;
+	struct vb_domain *d;
+	char *at;
+
+	siw->dev.transport_type = IBV_TRANSPORT_IWARP;
+	d = open_domain(NULL);
+	at = strstr(said, warning);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(at);
+	CU_ASSERT_EQUAL(vb_device_limits(d, &siw->ctx, &l), 0);
+	CU_ASSERT_PTR_NULL(strstr(at + 1, warning));
+	fab_domain_close(&d->fab);
+	clear_machine();
+}
+
 /* Without any device that can be used. */
 static void test_unfit(void)
 {
@@ -680,6 +701,7 @@ static void test_removals(void)
 static const struct unit_test tests[] = {
 	{ "names", test_names },
 	{ "own_limits", test_own_limits },
+	{ "siw", test_siw },
 	{ "unfit", test_unfit },
 	{ "chosen", test_chosen },
 	{ "reachable", test_reachable },

@@ -252,13 +252,6 @@ static int device_add(struct vb_domain *d, struct rdma_cm_id *id,
 			"verbs: %s: no type 2 memory windows: memory opened to a "
 			"peer is shielded from other peers by its handle only",
 			dev->name);
-	if (dev->siw)
-		fab_domain_log(
-			&d->fab, 4,
-			"verbs: %s: its driver does not check the right to remote "
-			"reading; use it among trusted hosts, or the iwarp "
-			"provider instead",
-			dev->name);
 	*out = dev;
 	return 0;
 fail:

@@ -36,7 +36,7 @@ size_t vb_next_name(const char **at);
 bool vb_device_is_chosen(const char *devices, const char *name);
 /* Set @l to the limits of a device. Returns 0, -ENODEV, or -EOPNOTSUPP after
  * logging what it lacks. */
-int vb_device_limits(const struct vb_domain *d, struct ibv_context *ctx,
+int vb_device_limits(struct vb_domain *d, struct ibv_context *ctx,
 		     struct fab_limits *l);
 /* Reduce @l to what @other has too. */
 void vb_limits_intersect(struct fab_limits *l, const struct fab_limits *other);

@@ -122,7 +122,14 @@ static bool is_useful(const struct vb_domain *d, struct ibv_context *ctx,
 	return false;
 }
 
-int vb_device_limits(const struct vb_domain *d, struct ibv_context *ctx,
+static bool is_siw(const struct ibv_context *ctx,
+		   const struct ibv_device_attr *a)
+{
+	return ctx->device->transport_type == IBV_TRANSPORT_IWARP &&
+	       a->vendor_id == VENDOR_SIW;
+}
+
+int vb_device_limits(struct vb_domain *d, struct ibv_context *ctx,
 		     struct fab_limits *l)
 {
 	enum ibv_transport_type type = ctx->device->transport_type;
@@ -133,6 +140,13 @@ int vb_device_limits(const struct vb_domain *d, struct ibv_context *ctx,
 		return -ENODEV;
 	if (!is_useful(d, ctx, &a))
 		return -EOPNOTSUPP;
+	if (is_siw(ctx, &a) && !atomic_exchange(&d->siw_told, true))
+		fab_domain_log(
+			&d->fab, 4,
+			"verbs: %s: its driver does not check the right to remote "
+			"reading; use it among trusted hosts, or the iwarp "
+			"provider instead",
+			ibv_get_device_name(ctx->device));
 	*l = (struct fab_limits){
 		.caps = FAB_CAP_BOUND,
 		.max_sge = VB_MAX_SGE,
@@ -181,7 +195,7 @@ void vb_device_read_caps(struct vb_device *dev, const struct ibv_device_attr *a)
 	if (!dev->iwarp && a->max_srq > 0 && a->max_srq_wr > 0)
 		dev->max_srq_wr = (unsigned int)a->max_srq_wr;
 	dev->windows = dev->limits.caps & FAB_CAP_EXPOSE;
-	dev->siw = dev->iwarp && a->vendor_id == VENDOR_SIW;
+	dev->siw = is_siw(dev->ctx, a);
 	dev->sink_rights = dev->iwarp && !dev->siw;
 	/* One key for each part of a Read. */
 	if (dev->sink_rights)

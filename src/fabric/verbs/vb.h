@@ -211,7 +211,7 @@ struct vb_domain {
 	_Atomic(struct vb_device *) dev[VB_MAX_DEVICES];
 	/* Counts changes that may allow to retire a device. */
 	atomic_uint changes;
-	atomic_bool memlock_told, waits_told, low_told, options_told;
+	atomic_bool memlock_told, waits_told, low_told, options_told, siw_told;
 	/* Hosts whose device refuses the probe, which it should not. */
 	struct base_known unprobed;
 

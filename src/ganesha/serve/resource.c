@@ -236,6 +236,10 @@ bool gr_auto_choose_devices(const struct gsh *g, const struct gr_config *cfg,
 	else if (not_of)
 		gsh_log(g, level, "Provider = auto: no %s has %s: using iwarp",
 			any_device(cfg), lacks);
+	else if (of)
+		gsh_log(g, GSH_EVENT,
+			"Provider = auto: an RDMA device has %s: using verbs",
+			base_addr_is_any(of) ? "an active port" : has);
 	return !not_of;
 }
 
