@@ -247,9 +247,9 @@ struct fab_port {
 	uint64_t count[FAB_NPORT_COUNTERS];
 };
 typedef void (*fab_port_fn)(const struct fab_port *port, void *arg);
-/* Call @fn for each port of the devices that the domain has used; of providers
- * without devices there are none. The kernel may ask firmware. Context: any
- * thread but those that move data. */
+/* Call @fn for each port of the devices that the domain has used or listened on;
+ * of providers without devices there are none. The kernel may ask firmware.
+ * Context: any thread but those that move data. */
 void fab_for_each_port(struct fab_domain *dom, fab_port_fn fn, void *arg);
 
 /* X(name, help) for each kind of object of which a device has a certain number. */

@@ -353,6 +353,8 @@ server() {
 	serves verbs 10.9.0.1: 'Bind_Addr = 10.9.0.1;' 'Debug.Huge_Pages = true;'
 	check verbs-auto-chosen logs_line \
 		'Provider = auto: an RDMA device has 10.9.0.1:[0-9]*: using verbs'
+	check verbs-server-ports read_stats '[p["device"] for p in ports] == ["rxe0"]' \
+		'[d["device"] for d in devices] == ["rxe0"]'
 	check verbs-server-ping timeout 60 "${ping[@]}" --quiet \
 		--server "10.9.0.1:$RDMA_PORT" --count 10 --flood
 	check verbs-server-ping-1 timeout 60 "${ping[@]}" --quiet \
@@ -364,6 +366,8 @@ server() {
 		'Debug.Huge_Pages = true;'
 	check verbs-auto-chosen-any logs_line \
 		'Provider = auto: an RDMA device has an active port: using verbs'
+	check verbs-server-ports-any read_stats \
+		'sorted(p["device"] for p in ports) == ["rxe0", "rxe2"]'
 	check verbs-server-ping-any timeout 60 "${ping[@]}" --quiet \
 		--server "10.9.2.1:$RDMA_PORT" --count 10 --flood
 	check verbs-server-ping-ipv6 timeout 60 "${ping[@]}" --quiet \

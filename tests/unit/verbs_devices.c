@@ -425,6 +425,12 @@ static void test_unfit(void)
 	clear_machine();
 }
 
+static void count_device(const struct fab_device *device, void *arg)
+{
+	CU_ASSERT_STRING_EQUAL(device->name, "mlx5_0");
+	++*(unsigned int *)arg;
+}
+
 static void test_chosen(void)
 {
 	struct fab_domain_params none = { .log = keep, .devices = "mlx5_2" };
@@ -434,6 +440,7 @@ static void test_chosen(void)
 	struct fab_domain *dom;
 	struct vb_device *dev;
 	struct vb_domain *d;
+	unsigned int devices = 0;
 	int rc;
 
 	one = add_device("mlx5_0", MLX5, "192.0.2.1");
@@ -444,9 +451,6 @@ static void test_chosen(void)
 	d = open_domain("mlx5_0, mlx5_1");
 	CU_ASSERT_TRUE(d->fab.limits.caps & FAB_CAP_SEND_INV);
 	CU_ASSERT_PTR_NOT_NULL(strstr(said, "there is no RDMA device mlx5_1"));
-	dev = use(d, one, &rc);
-	CU_ASSERT_PTR_NOT_NULL_FATAL(dev);
-	vb_device_put(dev);
 	CU_ASSERT_PTR_NULL(use(d, other, &rc));
 	CU_ASSERT_EQUAL(rc, -EACCES);
 	CU_ASSERT_EQUAL_FATAL(fab_poller_create(&d->fab, &p), 0);
@@ -457,6 +461,12 @@ static void test_chosen(void)
 				   sizeof(struct sockaddr_in), never, NULL, &l),
 			0);
 	CU_ASSERT_TRUE(fab_listener_up(l));
+	/* It is known from now on. */
+	fab_for_each_device(&d->fab, count_device, &devices);
+	CU_ASSERT_EQUAL(devices, 1);
+	dev = use(d, one, &rc);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(dev);
+	vb_device_put(dev);
 	fab_listener_close(l);
 	fab_poller_destroy(p);
 	fab_domain_close(&d->fab);

@@ -39,6 +39,21 @@ static bool is_chosen(const struct vb_poller *p, const struct rdma_cm_id *id)
 	return false;
 }
 
+/* Let statistics name, before the first connection, what @id listens on. */
+static void show_devices(struct vb_domain *d, struct rdma_cm_id *id)
+{
+	struct vb_device *dev;
+	int rc;
+
+	if (!id->verbs) {
+		atomic_store(&d->listens_any, true);
+		return;
+	}
+	dev = vb_device_get(d, id, &rc);
+	if (dev)
+		vb_device_put(dev);
+}
+
 static int listener_open_id(struct vb_listener *l, struct rdma_cm_id **out)
 {
 	struct vb_poller *p = vb_poller(l->ev.fab.poller);
@@ -63,6 +78,7 @@ static int listener_open_id(struct vb_listener *l, struct rdma_cm_id **out)
 		return rc;
 	}
 	vb_copy_addr(&l->ev.addr, rdma_get_local_addr(id));
+	show_devices(vb_domain(p->ev.fab.dom), id);
 	*out = id;
 	return 0;
 }
@@ -374,7 +390,8 @@ static int listener_request(struct vb_listener *l, struct rdma_cm_event *ev)
 
 	vb_copy_addr(&peer, rdma_get_peer_addr(ev->id));
 	if (!fab_domain_admits(l->ev.fab.poller->dom, &peer,
-			       is_chosen(vb_poller(l->ev.fab.poller), ev->id))) {
+			       is_chosen(vb_poller(l->ev.fab.poller),
+					 ev->id))) {
 		reject_silently(ev);
 		return 0;
 	}

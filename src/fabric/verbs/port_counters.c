@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "device.h"
 #include "sysfs.h"
-#include "vb.h"
 
 #define ROOT "/sys/class/infiniband"
 
@@ -105,20 +105,41 @@ bool vb_port_counters_read(const char *root, const char *device,
 	return true;
 }
 
-void vb_for_each_port(struct fab_domain *fd, fab_port_fn fn, void *arg)
+static void each_port_of(const char *device, fab_port_fn fn, void *arg)
 {
-	struct vb_domain *d = vb_domain(fd);
 	struct fab_port port;
 
+	for (unsigned int n = 1; vb_port_counters_read(ROOT, device, n, &port);
+	     n++)
+		fn(&port, arg);
+}
+
+/* Returns the device in use with this name, or NULL. */
+static const struct vb_device *in_use(struct vb_domain *d, const char *name)
+{
 	for (unsigned int i = 0; i < VB_MAX_DEVICES; i++) {
-		struct vb_device *dev = atomic_load(&d->dev[i]);
+		const struct vb_device *dev = atomic_load(&d->dev[i]);
 
 		if (!dev)
 			break;
-		if (atomic_load(&dev->gone))
-			continue;
-		for (unsigned int n = 1;
-		     vb_port_counters_read(ROOT, dev->name, n, &port); n++)
-			fn(&port, arg);
+		if (!atomic_load(&dev->gone) && !strcmp(dev->name, name))
+			return dev;
 	}
+	return NULL;
+}
+
+void vb_for_each_port(struct fab_domain *fd, fab_port_fn fn, void *arg)
+{
+	struct vb_domain *d = vb_domain(fd);
+	struct ibv_device **list = ibv_get_device_list(NULL);
+
+	for (int i = 0; list && list[i]; i++) {
+		const char *name = ibv_get_device_name(list[i]);
+
+		if (in_use(d, name) || (atomic_load(&d->listens_any) &&
+					vb_device_is_chosen(d->devices, name)))
+			each_port_of(name, fn, arg);
+	}
+	if (list)
+		ibv_free_device_list(list);
 }

@@ -212,6 +212,8 @@ struct vb_domain {
 	/* Counts changes that may allow to retire a device. */
 	atomic_uint changes;
 	atomic_bool memlock_told, waits_told, low_told, options_told, siw_told;
+	/* A listener has no address of its own, and so no device. */
+	atomic_bool listens_any;
 	/* Hosts whose device refuses the probe, which it should not. */
 	struct base_known unprobed;
 
