@@ -16,11 +16,17 @@ import os
 import struct
 import subprocess
 import sys
+import time
 
 FACTOR = 3  # the longer run has so many times the Calls
 TITLES = {"null": "NULL", "read4k": "READ 4 KiB", "write4k": "WRITE 4 KiB",
           "readseq": "READ 1 MiB", "writeseq": "WRITE 1 MiB"}
 SECONDS = 0.5  # for the shorter run of a row with a rate
+# What is over a limit is measured again so often, so many seconds later: for SLOW_MS of
+# leader.c the server has other threads run Calls after two that took long, whatever the
+# reason, and all rounds of a row may fall into that.
+AGAIN = 2
+PAUSE = 1.5
 
 
 def arguments():
@@ -68,6 +74,16 @@ def difference(after, before):
 class Counter:
     def __init__(self, o):
         self.o = o
+        self.limits = limits(o.limits)
+
+    def limit(self, row, who, name):
+        """None if there is none."""
+        return self.limits.get((row + "-registered" * self.o.registered,
+                                who, name))
+
+    def is_over(self, row, key, value):
+        most = self.limit(row, *key)
+        return most is not None and value > most
 
     def run(self, row, calls, *more):
         """What that took of (server, client), with all that is before and
@@ -98,7 +114,11 @@ class Counter:
         test, _, rate = row.partition("@")
         calls = int(int(rate) * SECONDS) if rate else o.calls
         self.run(test, 50)  # so that the file is there, and memory
-        for _ in range(o.rounds):
+        for n in range(o.rounds * (1 + AGAIN)):
+            if n and n % o.rounds == 0:
+                if not any(self.is_over(row, *item) for item in best.items()):
+                    break
+                time.sleep(PAUSE)
             less = self.run(row, calls, "--no-fill")
             more = self.run(row, calls * FACTOR, "--no-fill")
             for who in less:
@@ -166,7 +186,6 @@ def title(row):
 
 def main():
     o = arguments()
-    limit = limits(o.limits)
     counter = Counter(o)
     bad = 0
     for row in o.rows.split(","):
@@ -179,8 +198,8 @@ def main():
             line = "%-18s" % name.replace("_", " ")
             for who in ("server", "client"):
                 value = got[(who, name)]
-                most = limit.get((row + "-registered" * o.registered, who, name))
-                over = most is not None and value > most
+                most = counter.limit(row, who, name)
+                over = counter.is_over(row, (who, name), value)
                 bad += over
                 if over and o.check:
                     print("%s, %s: %s %s, the limit is %s" % (
