@@ -41,15 +41,24 @@ krb5_begin() {
 
 	modprobe -a auth_rpcgss rpcsec_gss_krb5 nfsv4
 	mkdir "$WORK/pipefs" && mount -t rpc_pipefs rpc_pipefs "$WORK/pipefs" || return 5
-	start_bg rpc.gssd -f -k "$WORK/krb5/client.keytab" -p "$WORK/pipefs" \
+	# It gives a server 5 s, which are too few beside much else.
+	start_bg rpc.gssd -f -T 100 -k "$WORK/krb5/client.keytab" -p "$WORK/pipefs" \
 		-d "$WORK/krb5/tmp" >"$WORK/gssd.log" 2>&1
 	GSSD_PID=$BG_PID
-	# What it has not set a watch on when the kernel asks it would miss.
-	await 60 gssd_watches
+	await 60 gssd_ready
 }
-gssd_watches() { grep -q inotify "/proc/$GSSD_PID"/fdinfo/* 2>/dev/null; }
+# It has opened the pipe by which the kernel knows that it runs, without which each mount
+# fails at once; and it watches for clients of NFS.
+gssd_ready() {
+	ls -l "/proc/$GSSD_PID/fd" | grep -q /pipefs/gssd/ &&
+		grep -qs "ino:$(printf %x "$(stat -c %i "$WORK/pipefs/nfs")") " \
+			"/proc/$GSSD_PID"/fdinfo/*
+}
 
-krb5_mount() { within 200 mount -t nfs "$@" "$MNT"; } # ARGUMENT...
+krb5_mount() { # ARGUMENT...
+	within 200 mount -t nfs "$@" "$MNT" ||
+		{ tail -n 5 "$WORK/gssd.log" "$WORK/krb5-gateway.log"; return 1; }
+}
 krb5_files() {
 	cp "$LOCAL/3000001" "$MNT/" || return 1
 	uncached
