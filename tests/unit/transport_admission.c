@@ -12,6 +12,7 @@
 
 #include "base/prefix.h"
 #include "rt_pair.h"
+#include "rt_raw1.h"
 #include "transport/core/core.h"
 #include "unit.h"
 
@@ -642,6 +643,48 @@ static void changes(void)
 	rt_pair_close(&p);
 }
 
+/* A client that has sent nothing yet. */
+static bool is_answered(struct rt_raw *r, unsigned int vers)
+{
+	if (vers == WIRE_VERS2)
+		return rt_raw_greet(r);
+	rt_raw1_call(r, 1, 8, NULL, NULL, 12);
+	return rt_raw1_is_reply(r, 1);
+}
+
+/* A connection keeps the versions that were allowed when it began, also before it has settled on
+ * one; the next one negotiates anew. */
+static void versions_stay(void)
+{
+	for (unsigned int vers = WIRE_VERS1; vers <= WIRE_VERS2; vers++) {
+		unsigned int other = WIRE_VERS1 + WIRE_VERS2 - vers;
+		struct rt_config one = { .versions = 1u << vers,
+					 .request_user_size = 8 };
+		struct rt_config cfg;
+		struct rt_pair p;
+		struct rt_raw r;
+
+		CU_ASSERT_TRUE_FATAL(rt_pair_open(&p, &one, NULL, NULL));
+		cfg = *rt_instance_config(p.server_inst);
+		cfg.versions = 1u << other;
+		CU_ASSERT_TRUE(rt_rpc_trip(&p, p.client, 1, 3000, true, 12, 0,
+					   0, 0, 0));
+		CU_ASSERT_EQUAL(rt_instance_configure(p.server_inst, &cfg), 0);
+		CU_ASSERT_TRUE(rt_rpc_trip(&p, p.client, 2, 3000, true, 12, 0,
+					   0, 0, 0));
+		CU_ASSERT_FALSE(p.server_closed);
+		rt_pair_close(&p);
+
+		CU_ASSERT_TRUE_FATAL(rt_raw_client(&r, NULL));
+		CU_ASSERT_EQUAL(rt_instance_configure(r.p.server_inst, &cfg),
+				0);
+		CU_ASSERT_TRUE(is_answered(&r, vers));
+		CU_ASSERT_TRUE_FATAL(rt_raw_again(&r));
+		CU_ASSERT_TRUE(is_answered(&r, other));
+		rt_raw_close(&r);
+	}
+}
+
 /* ---- While others run the connections ------------------------------------------ */
 
 static atomic_bool over;
@@ -731,6 +774,7 @@ static const struct unit_test tests[] = {
 	{ "drains", drains },
 	{ "drains in time", drains_in_time },
 	{ "changes", changes },
+	{ "versions stay", versions_stay },
 	{ "all at once", all_at_once },
 	{ "accounts", accounts },
 	{ "so many accounts", accounts_so_many },

@@ -165,6 +165,7 @@ struct rt_in {
 
 struct rt_messages {
 	unsigned int version; /* 0: not yet settled */
+	unsigned int versions; /* bit n: version n; as set when it began */
 	struct wire_cm_private private; /* the peer's, or the defaults */
 	uint32_t messages; /* valid messages from the peer */
 	unsigned int bad_versions;

@@ -22,7 +22,7 @@
 static bool is_supported(const struct rt_conn *c, uint32_t vers)
 {
 	return (vers == WIRE_VERS1 || vers == WIRE_VERS2) &&
-	       (RT_CURRENT(c->inst, versions) >> vers & 1);
+	       (c->msg.versions >> vers & 1);
 }
 
 /* ---- Servers without version 2, [B6] ---------------------------------- */
@@ -133,6 +133,7 @@ static void version_init(struct rt_conn *c)
 {
 	const struct rt_config *cfg = &c->inst->cfg;
 
+	c->msg.versions = RT_CURRENT(c->inst, versions);
 	rt_credit_init(&c->credit, cfg->credits);
 	if (c->server)
 		rt_credit1_init(&c->credit1, cfg->reverse_credits,
