@@ -153,7 +153,6 @@ struct rt_totals {
 	/* Open connections, as max_connections counts them. */
 	unsigned int connections;
 	bool draining; /* rt_instance_drain() */
-	unsigned int evicted; /* prefixes that are refused now */
 	uint64_t accepted;
 	uint64_t refused[RT_NREFUSALS]; /* by enum rt_refusal */
 	/* Connections that ended before RDMA began: the peer was no RDMA client, or too

@@ -201,6 +201,13 @@ unsigned int rt_instance_shutdown(struct rt_instance *inst, unsigned int ms,
 #define RT_EVICTIONS_MAX 64
 int rt_instance_evict(struct rt_instance *inst, const struct base_prefix *who,
 		      uint16_t port, unsigned int ms);
+struct rt_evicted {
+	struct base_prefix who;
+	unsigned int seconds; /* until its time is over, rounded up */
+};
+/* Set @out to whose new connections are refused. Returns how many they are. */
+unsigned int rt_evictions(struct rt_instance *inst,
+			  struct rt_evicted out[RT_EVICTIONS_MAX]);
 /* Refuse new connections, and close all that there are in order. Their Calls have @ms to
  * finish, instead of drain_ms. 0: accept new connections again; those that are being closed
  * still end. */

@@ -14,6 +14,7 @@
 
 #include "base/addr.h"
 #include "base/clock.h"
+#include "base/prefix.h"
 #include "rpcrdma/nfs.h"
 
 /* Returns the length of the UTF-8 character at @s (RFC 3629, 4), or 0 if it is
@@ -369,6 +370,22 @@ static void put_refused(FILE *f, const struct rt_totals *t)
 	putc('}', f);
 }
 
+/* Who is refused, and for how many more seconds. */
+static void put_evictions(FILE *f, struct rt_instance *inst)
+{
+	struct rt_evicted e[RT_EVICTIONS_MAX];
+	unsigned int n = rt_evictions(inst, e);
+	char who[BASE_PREFIX_TEXT];
+
+	fprintf(f, ", \"evicted\": %u, \"evictions\": [", n);
+	for (unsigned int i = 0; i < n; i++) {
+		base_prefix_text(&e[i].who, who, sizeof(who));
+		fprintf(f, "%s{\"host\": \"%s\", \"seconds\": %u}",
+			i ? ", " : "", who, e[i].seconds);
+	}
+	putc(']', f);
+}
+
 void stats_json(FILE *f, const struct stats_source *src)
 {
 	struct put_array pc = { .f = f, .comma = "" };
@@ -403,11 +420,9 @@ void stats_json(FILE *f, const struct stats_source *src)
 		"],\n \"connections_now\": %u, \"connections_accepted\": %" PRIu64,
 		total.connections, total.accepted);
 	put_refused(f, &total);
-	fprintf(f,
-		", \"failed_starts\": %" PRIu64
-		", \"draining\": %s, \"evicted\": %u",
-		total.failed_starts, total.draining ? "true" : "false",
-		total.evicted);
+	fprintf(f, ", \"failed_starts\": %" PRIu64 ", \"draining\": %s",
+		total.failed_starts, total.draining ? "true" : "false");
+	put_evictions(f, src->inst);
 	put_server(f, src);
 	fputs(",\n \"totals\": ", f);
 	put_stats(f, &total.stats);

@@ -301,8 +301,8 @@ static void evicts(void)
 {
 	struct base_prefix other = prefix("10.0.0.0/8");
 	struct base_prefix here = prefix("127.0.0.1");
+	struct rt_evicted e[RT_EVICTIONS_MAX];
 	struct ports p = { 0 };
-	struct rt_totals t;
 	struct iwarp w;
 
 	iwarp_start(&w, NULL);
@@ -324,14 +324,15 @@ static void evicts(void)
 	run_until_closed(&w, 4, 4);
 	CU_ASSERT_FALSE(iwarp_connect(&w));
 	CU_ASSERT_TRUE(refused(w.server, RT_REFUSED_evicted) > 0);
-	rt_totals(w.server, &t);
-	CU_ASSERT_EQUAL(t.evicted, 1);
+	CU_ASSERT_EQUAL(rt_evictions(w.server, e), 1);
+	CU_ASSERT_TRUE(e[0].who.bits == here.bits &&
+		       IN6_ARE_ADDR_EQUAL(&e[0].who.addr, &here.addr));
+	CU_ASSERT_TRUE(e[0].seconds > 80000 && e[0].seconds <= 86400);
 	/* Its time is replaced, and over. */
 	CU_ASSERT_EQUAL(rt_instance_evict(w.server, &here, 0, 1), 0);
 	usleep(5000);
 	CU_ASSERT_TRUE(iwarp_connect(&w));
-	rt_totals(w.server, &t);
-	CU_ASSERT_EQUAL(t.evicted, 0);
+	CU_ASSERT_EQUAL(rt_evictions(w.server, e), 0);
 	rt_instance_drain(w.server, 1000);
 	run_until_closed(&w, 5, 6);
 	CU_ASSERT_EQUAL(rt_instance_shutdown(w.server, 1000, true), 0);
@@ -342,7 +343,7 @@ static void evicts(void)
 
 static void evicts_so_many(void)
 {
-	struct rt_totals t;
+	struct rt_evicted e[RT_EVICTIONS_MAX];
 	struct iwarp w;
 
 	iwarp_start(&w, NULL);
@@ -353,8 +354,7 @@ static void evicts_so_many(void)
 		CU_ASSERT_EQUAL(rt_instance_evict(w.server, &p, 0, 60000),
 				i < RT_EVICTIONS_MAX ? 0 : -ENOSPC);
 	}
-	rt_totals(w.server, &t);
-	CU_ASSERT_EQUAL(t.evicted, RT_EVICTIONS_MAX);
+	CU_ASSERT_EQUAL(rt_evictions(w.server, e), RT_EVICTIONS_MAX);
 	CU_ASSERT_TRUE(iwarp_connect(&w));
 	iwarp_end(&w);
 }

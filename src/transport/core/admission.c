@@ -80,14 +80,23 @@ bool rt_admission_early(void *ctx, const struct sockaddr_storage *peer,
 	return false;
 }
 
-void rt_admission_info(const struct rt_instance *inst, struct rt_totals *out)
+unsigned int rt_evictions(struct rt_instance *inst,
+			  struct rt_evicted out[RT_EVICTIONS_MAX])
 {
 	uint64_t now = rt_now_ms();
+	unsigned int n = 0;
 
-	out->draining = atomic_load(&inst->admission.draining_ms);
-	out->evicted = 0;
-	for (unsigned int i = 0; i < RT_EVICTIONS_MAX; i++)
-		out->evicted += inst->admission.evicted[i].until > now;
+	pthread_mutex_lock(&inst->lock);
+	for (unsigned int i = 0; i < RT_EVICTIONS_MAX; i++) {
+		const struct rt_eviction *e = &inst->admission.evicted[i];
+
+		if (e->until <= now)
+			continue;
+		out[n].who = e->who;
+		out[n++].seconds = (unsigned int)(e->until - now + 999) / 1000;
+	}
+	pthread_mutex_unlock(&inst->lock);
+	return n;
 }
 
 int rt_refuse_until(struct rt_instance *inst, const struct base_prefix *who,

@@ -227,8 +227,6 @@ enum rt_refusal rt_admission_check(struct rt_instance *inst,
  * thread. */
 int rt_refuse_until(struct rt_instance *inst, const struct base_prefix *who,
 		    uint64_t until);
-/* Set the fields of @out. inst->lock is held. */
-void rt_admission_info(const struct rt_instance *inst, struct rt_totals *out);
 /* fab_domain_params.admit; @inst is a struct rt_instance. */
 bool rt_admission_early(void *inst, const struct sockaddr_storage *peer,
 			bool chosen);

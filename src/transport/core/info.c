@@ -150,7 +150,7 @@ void rt_totals(struct rt_instance *inst, struct rt_totals *out)
 	cds_list_for_each_entry(c, &inst->conns, strand.inst_link)
 		sum_conn(out, c);
 	out->connections = inst->nconns;
-	rt_admission_info(inst, out);
+	out->draining = atomic_load(&inst->admission.draining_ms);
 	pthread_mutex_unlock(&inst->lock);
 	out->failed_starts = atomic_load(&inst->dom->failed_starts);
 	out->connections_limit = RT_CURRENT(inst, max_connections);
