@@ -53,7 +53,6 @@ static bool apply_changes(struct gr_file *f, const struct gr_config *cfg,
 			  char why[GR_REFUSED_ROOM])
 {
 	char applied[GR_ADMIN_ROOM];
-	struct gsh quiet = *f->gsh;
 	enum gr_config_result now;
 	struct gr_config changed, used;
 	char *names = NULL;
@@ -62,8 +61,7 @@ static bool apply_changes(struct gr_file *f, const struct gr_config *cfg,
 	FILE *text = NULL;
 
 	*why = '\0';
-	quiet.config_errs_to_log = gr_block_silent;
-	now = gr_config_load(&quiet, tree, &changed);
+	now = gr_config_load(f->gsh, tree, &changed);
 	if (now == GR_CONFIG_BAD) {
 		gsh_log(f->gsh, GSH_WARN,
 			"reload: the RDMA block has errors now: %s: nothing of "

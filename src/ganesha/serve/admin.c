@@ -241,8 +241,8 @@ static bool read_value(struct gr_admin *a, const struct gr_setting *s,
 	enum gr_config_result res = GR_CONFIG_BAD;
 	struct gsh quiet = *a->gsh;
 	struct gsh_parsed parsed;
-	const char *wrong = NULL;
-	char *text = NULL;
+	const char *wrong = NULL, *allowed = NULL;
+	char own[64], *text = NULL;
 	size_t len;
 	FILE *f = open_memstream(&text, &len);
 
@@ -262,37 +262,44 @@ static bool read_value(struct gr_admin *a, const struct gr_setting *s,
 	/* Behind "FILE:LINE: ". */
 	if (*now->fault)
 		wrong = strstr(now->fault, ": ");
+	/* What it may be says more than the parser does. */
+	snprintf(own, sizeof(own), "; %s is ", s->item.name);
+	if (wrong)
+		allowed = strstr(wrong, own);
+	if (allowed)
+		wrong = allowed;
 	return refuse(answer, "%s",
 		      wrong ? wrong + 2 : "the value is not understood");
 }
 
-/* Say what a new limit means for those that exceed it. */
-static void append_excess(struct gr_admin *a, const struct gr_setting *s,
+/* Say what the limits that are lower than in @was mean for those that exceed them. Caller holds
+ * the lock. */
+static void append_excess(struct gr_admin *a, const struct rt_config *was,
 			  char text[GR_ADMIN_ROOM])
 {
+	struct rt_config is;
 	struct rt_totals t;
+	char size[24];
 
-	switch (s->item.off) {
-	case offsetof(struct gr_config, rt.max_connections):
-		rt_totals(a->inst, &t);
-		if (t.connections >= a->cfg->rt.max_connections)
-			base_append(
-				text, GR_ADMIN_ROOM,
-				"; there are %u connections, which stay, and no new ones until there are fewer than %u",
-				t.connections, a->cfg->rt.max_connections);
-		break;
-	case offsetof(struct gr_config, host_share):
-	case offsetof(struct gr_config, rt.max_host_connections):
+	gr_config_transport(a->cfg, &is);
+	rt_totals(a->inst, &t);
+	if (is.max_connections < was->max_connections &&
+	    t.connections >= is.max_connections)
 		base_append(
 			text, GR_ADMIN_ROOM,
-			"; a host that has more keeps its connections, and gets no new ones until it has fewer");
-		break;
-	case offsetof(struct gr_config, rt.max_host_memory):
+			"; there are %u connections, which stay, and no new ones until there are fewer than %u",
+			t.connections, is.max_connections);
+	if (is.max_host_connections < was->max_host_connections)
 		base_append(
 			text, GR_ADMIN_ROOM,
-			"; a host that uses more gets no more until it uses less");
-		break;
-	}
+			"; a host with more connections than %u keeps them, and gets no new ones until it has fewer",
+			is.max_host_connections);
+	gr_size_text(is.max_host_memory, size, sizeof(size));
+	if (is.max_host_memory < was->max_host_memory)
+		base_append(
+			text, GR_ADMIN_ROOM,
+			"; a host that uses more memory than %s gets no more until it uses less",
+			size);
 }
 
 static bool is_for_new(const struct gr_setting *s)
@@ -309,6 +316,7 @@ bool gr_admin_set(struct gr_admin *a, const char *name, const char *value,
 				    "ABCDEFGHIJKLMNOPQRSTUVWXYZ.,:/%_- ";
 	const struct gr_setting *s = gr_setting_lookup(name);
 	char was[GR_SETTING_ROOM], is[GR_SETTING_ROOM];
+	struct rt_config before;
 	struct gr_config now;
 	bool done;
 
@@ -331,6 +339,7 @@ bool gr_admin_set(struct gr_admin *a, const char *name, const char *value,
 	if (done) {
 		struct gr_config all = *a->cfg;
 
+		gr_config_transport(a->cfg, &before);
 		gr_setting_text(s, a->cfg, was);
 		copy_setting(&all, &now, s);
 		done = apply(a, &all) ||
@@ -341,7 +350,7 @@ bool gr_admin_set(struct gr_admin *a, const char *name, const char *value,
 		gr_setting_text(s, a->cfg, is);
 		snprintf(text, GR_ADMIN_ROOM, "%s = %s (was %s)", s->item.name,
 			 is, was);
-		append_excess(a, s, text);
+		append_excess(a, &before, text);
 		if (is_for_new(s))
 			base_append(text, GR_ADMIN_ROOM,
 				    "; for new connections");
@@ -357,27 +366,26 @@ void gr_admin_reload(struct gr_admin *a, const struct gr_config *file,
 		     char text[GR_ADMIN_ROOM])
 {
 	const char *comma = "";
-	uint64_t changed = 0; /* bit n: setting n of gr_settings */
+	struct rt_config before;
+	bool changed = false;
 
 	*text = '\0';
 	if (!a->gsh)
 		return;
 	pthread_mutex_lock(&a->lock);
+	gr_config_transport(a->cfg, &before);
 	for (const struct gr_setting *s = gr_settings; a->inst && s->item.name;
 	     s++) {
 		if (!s->changeable || s->hidden || !differs(s, a->cfg, file))
 			continue;
-		changed |= 1ull << (s - gr_settings);
+		changed = true;
 		base_append(text, GR_ADMIN_ROOM, "%s%s", comma, s->item.name);
 		comma = ", ";
 	}
-	if (changed && !apply(a, file)) {
+	if (changed && apply(a, file))
+		append_excess(a, &before, text);
+	else
 		*text = '\0';
-		changed = 0;
-	}
-	for (const struct gr_setting *s = gr_settings; s->item.name; s++)
-		if (changed >> (s - gr_settings) & 1)
-			append_excess(a, s, text);
 	for (const struct gr_setting *s = gr_settings; s->item.name; s++)
 		if (s->changeable)
 			copy_setting(&a->file, file, s);
