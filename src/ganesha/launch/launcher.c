@@ -58,7 +58,7 @@ static void usage(FILE *f)
 	      "                       the server would start and serve RDMA, else 1\n"
 	      "  --strict             with --check-config: status 1 also for serious errors\n"
 	      "                       in other blocks and unknown settings of the RDMA block\n"
-	      "SIGHUP rereads LOG and EXPORT blocks, SIGTERM ends the server.\n"
+	      "SIGHUP rereads LOG, EXPORT and RDMA blocks, SIGTERM ends the server.\n"
 	      "The RDMA block of the configuration turns RDMA on.\n",
 	      f);
 }
