@@ -318,9 +318,10 @@ static void adopt(struct gw_client *c)
 	gw_client_log(c, LOG_INFO, "server %s, version %u%s%s", info.peer_name,
 		      info.version, *info.auth_peer ? ", " : "",
 		      info.auth_peer);
+	/* The host's attempts may have used up its part of the log. */
 	if (l->down_since)
-		gw_client_log(
-			c, LOG_NOTICE,
+		base_log_put(
+			c->gw->log, NULL, c->name, LOG_NOTICE,
 			l->connected_once ?
 				"server: connected again after %.1f s%s%s" :
 				"server: connected after %.1f s%s%s",
