@@ -713,7 +713,7 @@ reach() {
 	check verbs-reach-logged logs_line \
 		"RDMA cannot be reached on $any: $want (rdma link shows devices)"
 	check verbs-reach-down read_stats "listeners_down == ['$any']"
-	check verbs-reach-shown known "^cannot be reached, .*: $any$" \
+	check verbs-reach-shown known "^cannot be reached; the server's log says why: $any$" \
 		"$build/bin/rpcrdma-stat" --socket "$GANESHA_STATS"
 	: >"$WORK/notify.said"
 	rdma link add "${kind}0" type "$kind" netdev d0
