@@ -182,7 +182,7 @@ plain() {
 		--property MainPID --value nfs-ganesha)/maps"
 }
 before=$(starts)
-check operator-remove server '^apt remove '
+check operator-remove server '^apt purge '
 check operator-removed-serves await 120 started "$before"
 check operator-removed-plain plain
 removed() {
