@@ -21,6 +21,7 @@ static int begins; /* 0, or how it does not */
 static const char *begins_not; /* its own words for that */
 static unsigned int lent; /* buffers of READs that Ganesha has */
 static unsigned int left; /* connections that do not end by themselves */
+static unsigned int most_hosts;
 static char did[256];
 
 static void note(const char *what)
@@ -114,9 +115,10 @@ void auth_gss_destroy(struct auth_gss *g)
 	note("auth");
 }
 
-void gr_hosts_init(struct gr_hosts *g,
+void gr_hosts_init(struct gr_hosts *g, unsigned int max_connections,
 		   void (*submit)(struct gr_hosts *g, struct svc_req *req))
 {
+	most_hosts = max_connections;
 }
 
 void gr_server_resume(struct gr_hosts *g, struct svc_req *req)
@@ -159,6 +161,7 @@ static void begin(void)
 	server.gsh = &gsh;
 	parent.xp_fd = -1;
 	parent.xp_refcnt = 1;
+	server.cfg.rt.max_connections = 4096;
 	*did = *logged = '\0';
 	workers_end = true;
 	busy = held = false;
@@ -166,6 +169,7 @@ static void begin(void)
 	left = 0;
 	CU_ASSERT_TRUE_FATAL(gr_server_start(&server, &parent));
 	CU_ASSERT_EQUAL(parent.xp_refcnt, 2);
+	CU_ASSERT_EQUAL(most_hosts, 4096);
 	CU_ASSERT_TRUE(server.control.running);
 }
 

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "base/addr.h"
 #include "base/clock.h"
@@ -121,7 +122,7 @@ out:
 
 /* ---- The table of hosts ------------------------------------------------- */
 
-void gr_hosts_init(struct gr_hosts *hosts,
+void gr_hosts_init(struct gr_hosts *hosts, unsigned int max_connections,
 		   void (*submit)(struct gr_hosts *hosts, struct svc_req *req))
 {
 	pthread_mutex_init(&hosts->lock, NULL);
@@ -129,6 +130,7 @@ void gr_hosts_init(struct gr_hosts *hosts,
 		CDS_INIT_LIST_HEAD(&hosts->buckets[i]);
 	CDS_INIT_LIST_HEAD(&hosts->kept);
 	hosts->nkept = 0;
+	hosts->most_kept = MAX(GR_HOSTS_KEPT, max_connections);
 	hosts->submit = submit;
 }
 
@@ -148,7 +150,7 @@ static void expire_kept(struct gr_hosts *hosts, uint64_t now)
 
 	cds_list_for_each_entry_safe(host, tmp, &hosts->kept, kept)
 	{
-		if (hosts->nkept <= GR_HOSTS_KEPT &&
+		if (hosts->nkept <= hosts->most_kept &&
 		    now - host->kept_since < GR_HOST_KEEP_MS)
 			return;
 		cds_list_del(&host->kept);

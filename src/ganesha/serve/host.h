@@ -31,7 +31,8 @@
 
 #define GR_HOST_BUCKETS 256u
 /* A host without a connection may retransmit its Calls on a new one. It is kept as long as
- * Ganesha keeps Replies, but only so many hosts are. */
+ * Ganesha keeps Replies, but only so many hosts are, or as many as may have connections: all
+ * may lose theirs at once. */
 #define GR_HOST_KEEP_MS (20 * 60 * 1000)
 #define GR_HOSTS_KEPT 1024u
 
@@ -57,7 +58,7 @@ struct gr_hosts {
 	pthread_mutex_t lock;
 	struct cds_list_head buckets[GR_HOST_BUCKETS];
 	struct cds_list_head kept; /* oldest first */
-	unsigned int nkept;
+	unsigned int nkept, most_kept;
 	/* Have a worker run rq_resume_cb of a Call that has waited. */
 	void (*submit)(struct gr_hosts *hosts, struct svc_req *req);
 };
@@ -71,7 +72,7 @@ struct gr_waiter {
 	bool entered;
 };
 
-void gr_hosts_init(struct gr_hosts *hosts,
+void gr_hosts_init(struct gr_hosts *hosts, unsigned int max_connections,
 		   void (*submit)(struct gr_hosts *hosts, struct svc_req *req));
 /* Returns the host at @peer, regardless of the port, with a reference that the caller puts; or
  * NULL without memory. */

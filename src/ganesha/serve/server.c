@@ -89,7 +89,7 @@ bool gr_server_start(struct gr_server *s, SVCXPRT *parent)
 	memset(&s->ports, 0, sizeof(s->ports));
 	memset(&s->accounting, 0, sizeof(s->accounting));
 	nrt_names_init(&s->names);
-	gr_hosts_init(&s->hosts, gr_server_resume);
+	gr_hosts_init(&s->hosts, s->cfg.rt.max_connections, gr_server_resume);
 	/* Without a secret, the checksum of a Call can be predicted, which does little harm. */
 	if (getrandom(&s->secret, sizeof(s->secret), 0) < 0)
 		s->secret = 0;
