@@ -434,11 +434,12 @@ struct fab_wc {
 	size_t priv_len;
 	/*
 	 * DISCONNECTED: 0 after an orderly close by either side, when the peer
-	 * has all completed Sends; -ECONNREFUSED rejected; -ETIMEDOUT start or
-	 * close took too long; -ECONNRESET lost; -ECONNABORTED aborted here;
-	 * -EPROTO the peer broke a rule; -ENOMEM; while connecting what the
-	 * network says; with a device -ENODEV, -ENETRESET, -ENOSPC if it has no
-	 * more queues. @reason, for the log, is static or the connection's.
+	 * has all completed Sends; -ECONNREFUSED nobody listens there; -EPERM the
+	 * peer rejected it; -ETIMEDOUT start or close took too long; -ECONNRESET
+	 * lost; -ECONNABORTED aborted here; -EPROTO the peer broke a rule; -ENOMEM;
+	 * while connecting what the network says; with a device -ENODEV, -ENETRESET,
+	 * -ENOSPC if it has no more queues. @reason, for the log, is static or the
+	 * connection's.
 	 */
 	int error;
 	const char *reason;

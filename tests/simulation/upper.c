@@ -757,7 +757,7 @@ static bool may_fail(struct sim_end *e, int error, const char *reason)
 	switch (error) {
 	case -ENOMEM: /* all that version 1 can do */
 		return sim_scarce(e->node) || sim_scarce(sim_peer(e)->node);
-	case -ECONNREFUSED: /* a limit */
+	case -EPERM: /* a limit */
 	case -EACCES: /* policies that do not go together */
 	case -EPROTONOSUPPORT: /* no version is in common */
 	case -EAGAIN:

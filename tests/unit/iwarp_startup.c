@@ -167,7 +167,7 @@ static void test_reject(void)
 				    sizeof(w.addr), NULL),
 			0);
 	PUMP_UNTIL(&w, w.cli.disconnected);
-	CU_ASSERT_EQUAL(w.cli.error, -ECONNREFUSED);
+	CU_ASSERT_EQUAL(w.cli.error, -EPERM);
 	CU_ASSERT_FALSE(w.cli.established);
 	CU_ASSERT_EQUAL(w.cli.nwc, 1);
 	CU_ASSERT_EQUAL(w.cli.wc[0].status, FAB_FLUSHED);
@@ -842,8 +842,8 @@ static void test_bad_replies(void)
 		bool request;
 		int error;
 	} c[] = {
-		{ 0x70, 2, false, -ECONNREFUSED }, /* rejected */
-		{ 0x20, 2, false, -ECONNREFUSED }, /* so, and bare */
+		{ 0x70, 2, false, -EPERM }, /* rejected */
+		{ 0x20, 2, false, -EPERM }, /* so, and bare */
 		{ 0xd0, 2, false, -EPROTO }, /* wants markers */
 		{ 0x10, 2, false, -EPROTO }, /* refuses CRC */
 		{ 0x50, 3, false, -EPROTO }, /* of the future */

@@ -270,7 +270,7 @@ static void reply_arrived(struct iw_conn *c, const struct mpa_frame *f)
 		return;
 	}
 	if (f->reject) {
-		iw_conn_end(c, -ECONNREFUSED,
+		iw_conn_end(c, -EPERM,
 			    "rejected by the peer (its log says why)");
 		return;
 	}

@@ -19,6 +19,7 @@
 
 #define REJECT_NO_LISTENER 8 /* InfiniBand 1.4, table 117 */
 #define REJECT_STALE 10
+#define REJECT_CONSUMER 28
 
 static unsigned int vb_wanted_depth(const struct vb_conn *c,
 				    const struct fab_conn_params *params)
@@ -323,29 +324,42 @@ static void route_known(struct vb_conn *c)
 	c->state = VB_ST_PAIRING;
 }
 
+/*
+ * @status is a reason of InfiniBand, or an errno of an iWARP driver. Drivers of adapters
+ * report ECONNREFUSED for a rejection in MPA, and ECONNRESET where nobody listens. siw
+ * does it the other way round.
+ */
+static void connect_rejected(struct vb_conn *c, int status)
+{
+	bool siw = c->dev->siw;
+
+	if (status == REJECT_NO_LISTENER ||
+	    status == (siw ? -ECONNREFUSED : -ECONNRESET))
+		vb_conn_end(c, -ECONNREFUSED, "nobody listens there");
+	else if (status == REJECT_CONSUMER ||
+		 status == (siw ? -ECONNRESET : -ECONNREFUSED))
+		vb_conn_end(c, -EPERM,
+			    "rejected by the peer (its log says why)");
+	else if (status == REJECT_STALE)
+		vb_conn_end(
+			c, -ECONNREFUSED,
+			"rejected: the peer has not finished the last connection");
+	else
+		vb_conn_end(
+			c, -ECONNREFUSED,
+			vb_conn_reason(
+				c,
+				"rejected by the peer (reason %d; its log says why)",
+				status));
+}
+
 static void connect_failed(struct vb_conn *c)
 {
 	int status = c->cm.status, rc = status < 0 ? status : -EIO;
 
 	switch (c->cm.failed) {
 	case RDMA_CM_EVENT_REJECTED:
-		/* An iWARP device reports an errno instead. */
-		vb_conn_end(
-			c, -ECONNREFUSED,
-			status == REJECT_NO_LISTENER ||
-					status == -ECONNREFUSED ?
-				"nobody listens there" :
-			status == REJECT_STALE ?
-				"rejected: the peer has not finished the last connection" :
-			status < 0 ?
-				vb_conn_reason(
-					c,
-					"rejected by the peer (%s; its log says why)",
-					strerror(-status)) :
-				vb_conn_reason(
-					c,
-					"rejected by the peer (reason %d; its log says why)",
-					status));
+		connect_rejected(c, status);
 		break;
 	case RDMA_CM_EVENT_UNREACHABLE:
 		vb_conn_end(c, status < 0 ? status : -EHOSTUNREACH,

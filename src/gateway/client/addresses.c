@@ -229,6 +229,7 @@ void gw_probe_failed(struct gw_probe *p, unsigned int index, int error)
 
 	switch (error) {
 	case -ECONNREFUSED: /* nobody listens there, for TCP either */
+	case -EPERM: /* rejected, by RDMA */
 	case -EMFILE:
 	case -ENFILE:
 	case -ENOMEM:

@@ -52,6 +52,7 @@ static unsigned int take_pause(struct gw_link *l, int error)
 
 	switch (error) {
 	case -ECONNREFUSED:
+	case -EPERM:
 	case -ETIMEDOUT:
 	case -EHOSTUNREACH:
 	case -ENETUNREACH:

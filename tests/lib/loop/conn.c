@@ -419,7 +419,7 @@ void loop_reject(struct fab_conn *fc, const void *priv, size_t priv_len)
 							.data = priv,
 							.len = priv_len,
 						});
-			loop_end(pair, c, 0, -ECONNREFUSED, "rejected");
+			loop_end(pair, c, 0, -EPERM, "rejected");
 		}
 	}
 	pthread_mutex_unlock(&pair->lock);

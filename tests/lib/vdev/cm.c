@@ -403,14 +403,22 @@ int rdma_create_id(struct rdma_event_channel *ch, struct rdma_cm_id **out,
 	return error(id ? 0 : ENOMEM);
 }
 
+/* As drivers report it; see connect_rejected() of the provider. */
+static int reject_status(const struct vdev_profile *p, bool nobody)
+{
+	if (!p->iwarp)
+		return nobody ? REJECT_NO_LISTENER : REJECT_CONSUMER;
+	return nobody == p->siw ? -ECONNREFUSED : -ECONNRESET;
+}
+
 static void refuse(struct id *peer, const struct rdma_conn_param *param)
 {
 	if (!peer || peer->state != ID_CONNECTING)
 		return;
 	peer->state = ID_CLOSED;
 	deliver(peer, RDMA_CM_EVENT_REJECTED,
-		peer->dev->profile->iwarp ? -ECONNREFUSED : REJECT_CONSUMER,
-		param, param ? REJECT_PRIV : 0);
+		reject_status(peer->dev->profile, false), param,
+		param ? REJECT_PRIV : 0);
 }
 
 /* The peer of @id hears that this side goes, and is told of its own end. */
@@ -722,9 +730,7 @@ int rdma_connect(struct rdma_cm_id *cm_id, struct rdma_conn_param *p)
 		} else {
 			id->state = ID_CLOSED;
 			deliver(id, RDMA_CM_EVENT_REJECTED,
-				id->dev->profile->iwarp ? -ECONNREFUSED :
-							  REJECT_NO_LISTENER,
-				NULL, 0);
+				reject_status(id->dev->profile, true), NULL, 0);
 		}
 	}
 	pthread_mutex_unlock(&vdev.lock);
