@@ -332,17 +332,37 @@ static bool was_rdma(const struct ping *p)
 	return info.local.ss_family != 0;
 }
 
-/* A peer that ends the connection without any Reply has refused it. */
-static const char *refusal_hint(const struct ping *p)
+/* A peer that takes the connection and ends it without any Reply has refused it. */
+static bool is_refused(const struct ping *p)
 {
 	struct rt_conn_info info;
 
-	if (!p->down || !was_rdma(p) || (p->error && p->error != -ECONNRESET))
-		return "";
+	if (!p->down || !p->conn)
+		return false;
 	rt_conn_info(p->conn, &info);
-	return info.stats.replies_received ?
-		       "" :
-		       " before any Reply: the server's log says why";
+	if (info.stats.replies_received)
+		return false;
+	switch (p->error) {
+	case -ECONNRESET: /* also closed before RDMA has begun */
+	case -EPIPE:
+	case -EPERM: /* rejected */
+		return true;
+	case 0:
+	case -EACCES: /* host authentication, by either end */
+	case -EPROTONOSUPPORT:
+		return was_rdma(p);
+	default:
+		return false;
+	}
+}
+
+/* Where the reason does not say it. */
+static const char *refusal_hint(const struct ping *p)
+{
+	return is_refused(p) && was_rdma(p) &&
+			       (!p->error || p->error == -ECONNRESET) ?
+		       " before any Reply: the server's log says why" :
+		       "";
 }
 
 static void ping_flood(struct ping *p, uint64_t timeout)
@@ -418,7 +438,8 @@ static void ping_explain(struct ping *p)
 		p->reason, refusal_hint(p));
 	/* Only if something was tried. RDMA devices have ports of their own,
 	 * where no TCP is refused. */
-	if (p->inst && p->error != -ECONNREFUSED && !was_rdma(p) &&
+	if (p->inst && p->error != -ECONNREFUSED && p->error != -EPERM &&
+	    !was_rdma(p) &&
 	    rpc_tcp_answers(sa, a->len, p->o.program, p->o.version, 2000))
 		fprintf(stderr,
 			"rpcrdma-ping: this is a port of RPC over TCP, such as NFS; that of RPC-over-RDMA is 20049 by default\n");
@@ -511,7 +532,7 @@ int main(int argc, char **argv)
 	if (!p->up) {
 		if (p->o.json && p->inst)
 			ping_report_json(p, 0);
-		status = EXIT_NO_CONN;
+		status = is_refused(p) ? EXIT_REFUSED : EXIT_NO_CONN;
 		goto out;
 	}
 	rt_conn_info(p->conn, &p->info);
@@ -528,8 +549,12 @@ int main(int argc, char **argv)
 	if (p->down)
 		fprintf(stderr, "rpcrdma-ping: the connection ended: %s%s\n",
 			p->reason, refusal_hint(p));
-	status = p->answered == p->sent && p->sent && !p->down ? EXIT_ALL :
-								 EXIT_SOME;
+	if (is_refused(p))
+		status = EXIT_REFUSED;
+	else if (p->answered == p->sent && p->sent && !p->down)
+		status = EXIT_ALL;
+	else
+		status = EXIT_SOME;
 out:
 	ping_teardown(p);
 	free(p);

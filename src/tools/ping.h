@@ -16,6 +16,7 @@ enum {
 	EXIT_USAGE = 2,
 	EXIT_NO_CONN = 3, /* no connection */
 	EXIT_NO_DEVICE = 4, /* --report: no RDMA device can be used */
+	EXIT_REFUSED = 5, /* the server is there, and refused the connection */
 };
 
 struct ping_options {

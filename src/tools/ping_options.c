@@ -44,7 +44,7 @@ static const char usage[] =
 	"  --help\n"
 	"\n"
 	"Exit status: 0 all answered, 1 some not, 2 usage, 3 no connection, 4 no RDMA\n"
-	"device (--report).\n";
+	"device (--report), 5 refused by the server.\n";
 
 enum opt {
 	OPT_PROGRAM = 256,

@@ -588,9 +588,9 @@ known() { # TEXT COMMAND...: it succeeds, and says so
 	shift
 	"$@" >"$WORK/known" 2>&1 && grep -q "$text" "$WORK/known"
 }
-refused() { # COMMAND...: it has no connection
+refused() { # COMMAND...: by the server
 	"$@" >"$WORK/known" 2>&1
-	[ $? = 3 ] || { cat "$WORK/known"; return 1; }
+	[ $? = 5 ] || { cat "$WORK/known"; return 1; }
 }
 client() { ping_as client; }
 user() { ping_as user; }
