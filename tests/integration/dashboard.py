@@ -29,6 +29,7 @@ ELSEWHERE = re.compile(r"rpcrdma_port_(retransmitted|out_of_sequence|timeouts|rn
 # minutes pass, or for the last a day and a half.
 CASES = {
     "RpcrdmaDown": ("rpcrdma_up", "0x90", "1x90"),
+    "RpcrdmaHostDown": ('up{job="rpcrdma"}', "1x40 0x50", "1x90"),
     "RpcrdmaNotScraped": ('node_textfile_mtime_seconds{file="/a/rpcrdma.prom"}',
                           "0x90", "0+60x90"),
     "RpcrdmaRestarting": ("rpcrdma_uptime_seconds", "5000x50 5 4 3 2 1x36", "0+60x90"),
@@ -49,6 +50,10 @@ CASES = {
     "RpcrdmaVersionsDiffer": ('rpcrdma_info{version="2",program="ganesha"}', "1x2000",
                               "_x2000"),
 }
+# Of a failover pair: each host's series, and how many hosts the alert is of.
+PAIRS = (("RpcrdmaDown", "rpcrdma_up", ("1x90", "0x90"), 0),
+         ("RpcrdmaDown", "rpcrdma_up", ("0x50 1x40", "1x50 0x40"), 0),
+         ("RpcrdmaDown", "rpcrdma_up", ("0x90", "1x80 0x10"), 2))
 # What the others divide by, add or compare with.
 BESIDE = (("rpcrdma_connections_limit", "100x90"), ("rpcrdma_descriptors_limit", "100x90"),
           ('rpcrdma_device_objects_limit{device="a",object="queue_pairs"}', "100x90"),
@@ -132,6 +137,13 @@ def rules():
             assert any(section == h for h in headings) or section in guide, (name, section)
 
 
+def firing(name, when, want):
+    return ["    promql_expr_test:",
+            "      - expr: count(ALERTS{alertname=\"%s\",alertstate=\"firing\"})" % name,
+            "        eval_time: %s" % when,
+            "        exp_samples: [%s]" % ("{labels: '{}', value: %d}" % want if want else "")]
+
+
 def tests(path):
     out = ["rule_files: [%s/prometheus-rules.yml]" % SAMPLES, "evaluation_interval: 1m",
            "tests:"]
@@ -148,10 +160,15 @@ def tests(path):
                 key = key.replace("{", "{%s," % labels) if "{" in key else \
                     "%s{%s}" % (key, labels)
                 out += ["      - series: '%s'" % key, "        values: '%s'" % its]
-            out += ["    promql_expr_test:",
-                    "      - expr: count(ALERTS{alertname=\"%s\",alertstate=\"firing\"})" % name,
-                    "        eval_time: %s" % when,
-                    "        exp_samples: [%s]" % ("{labels: '{}', value: 1}" if want else "")]
+            out += firing(name, when, int(want))
+    for name, series, hosts, want in PAIRS:
+        out += ["  - interval: 1m", "    input_series:"]
+        for n, values in enumerate(hosts):
+            out += ["      - series: '%s{instance=\"%d\",pair=\"nfs\"}'" % (series, n),
+                    "        values: '%s'" % values]
+        # Another server that serves is none of the pair.
+        out += ["      - series: '%s{instance=\"c\"}'" % series, "        values: '1x90'"]
+        out += firing(name, "89m", want)
     with open(path, "w", encoding="utf-8") as f:
         f.write("\n".join(out) + "\n")
 
