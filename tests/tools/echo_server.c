@@ -410,6 +410,7 @@ static const struct option options[] = {
 	{ "recv-size", required_argument, NULL, 'r' },
 	{ "segments", required_argument, NULL, 's' },
 	{ "credits", required_argument, NULL, 'c' },
+	{ "idle-ms", required_argument, NULL, 'i' },
 	{ "no-continuation", no_argument, NULL, 'n' },
 	{ "no-crc", no_argument, NULL, 'C' },
 	{ "roundup", no_argument, NULL, 'u' },
@@ -444,6 +445,10 @@ static bool set_option(struct echo *e, struct rt_params *params,
 	case 'c':
 		bad = arg_number(optarg, 1, 16384, &v, &err);
 		params->config.credits = (unsigned int)v;
+		break;
+	case 'i':
+		bad = arg_number(optarg, 0, 60000, &v, &err);
+		params->config.idle_ms = (unsigned int)v;
 		break;
 	case 'n':
 		params->config.no_continuation = true;

@@ -89,6 +89,12 @@ static inline void gw_calls_end(struct gw_calls *b)
 	b->idle_wanted = true;
 }
 
+/* The connection has ended, and no Call waits for the next. */
+static inline void gw_calls_none_lost(struct gw_calls *b)
+{
+	b->lost_since = 0;
+}
+
 /* ---- Worker, no lock held ----------------------------------------------- */
 
 enum gw_take {

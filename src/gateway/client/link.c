@@ -3,7 +3,8 @@
  * link - a client's RDMA connection: link.h
  *
  *	up	attempt
- *	-	-		a pause, GW_TIMER_CONNECT ends it
+ *	-	-		a pause, GW_TIMER_CONNECT ends it; or a rest, until
+ *				gw_link_want()
  *	-	connecting	GW_TIMER_CONNECT looks whether anything answers
  *	open	-		GW_EV_TICK looks whether it is silent
  *	silent	-		a pause, as above
@@ -97,6 +98,21 @@ static void try_later(struct gw_client *c, int error, const char *text)
 	gw_worker_timer(c, GW_TIMER_CONNECT, base_now_ns() + ms * MSEC);
 }
 
+/* No Call waits for the connection that has ended. */
+static void rest(struct gw_client *c, const struct failure *f)
+{
+	struct gw_link *l = &c->link;
+
+	gw_client_log(c, f->error ? LOG_NOTICE : LOG_INFO,
+		      "server: %s; the next Call connects again", f->reason);
+	l->rests = true;
+	l->down_since = 0;
+	l->told_ms = 0;
+	pthread_mutex_lock(&c->lock);
+	gw_calls_none_lost(&c->calls);
+	pthread_mutex_unlock(&c->lock);
+}
+
 /*
  * The connection has ended or could not be made. Outstanding Calls wait for the next
  * connection; a client whose server has not answered for --retry-seconds is
@@ -114,6 +130,10 @@ static void retry(struct gw_client *c, const struct failure *f)
 		l->down_since = now;
 	late = now - gw_calls_close(c, now, &calls) >= limit && !f->next;
 	gw_reverse_orphan(c);
+	if (l->connected_once && !calls) {
+		rest(c, f);
+		return;
+	}
 	if (f->next) {
 		try_next(c, f);
 		return;
@@ -230,8 +250,19 @@ void gw_link_connect(struct gw_client *c)
 		gw_client_kill(c, LOG_ERR, NULL);
 	else if (l->attempt)
 		look_after_attempt(c);
-	else if (!l->up || l->silent)
+	else if (l->up ? l->silent : !l->rests)
 		connect_next(c);
+}
+
+void gw_link_want(struct gw_client *c)
+{
+	struct gw_link *l = &c->link;
+
+	if (!l->rests)
+		return;
+	l->rests = false;
+	/* Not here: a failure may end the client, whose record is being parsed. */
+	gw_worker_timer(c, GW_TIMER_CONNECT, base_now_ns());
 }
 
 void gw_link_start(struct gw_client *c)

@@ -4,7 +4,8 @@
  *
  * The first attempt to connect is made when the client's first octets have come: a
  * client that says nothing costs the server nothing. When the connection ends, the next
- * attempt is made.
+ * attempt is made at once if Calls wait, and otherwise with the client's next Call: a
+ * server that closes idle connections wants their memory back.
  *
  * When the server's end of the network has been silent for GW_SILENT_MS, however, the
  * connection stays, and attempts are made beside it. The first that succeeds takes its
@@ -57,6 +58,7 @@ struct gw_link {
 	unsigned int told_ms; /* the last pause that was logged; 0: none */
 	bool connected_once;
 	bool refused; /* for good: the client is disconnected in a moment */
+	bool rests; /* not connected, and no Call wants it */
 	uint64_t down_since; /* base_now_ns(); 0: it is not down */
 	/* client.lock held. */
 	bool early; /* the client has sent something, and was never connected */
@@ -96,6 +98,8 @@ static inline void gw_link_end(struct gw_link *l, bool in_order)
 
 /* Make the first attempt to connect, unless one was made. */
 void gw_link_start(struct gw_client *c);
+/* A Call was taken: connect for it if nothing does so. */
+void gw_link_want(struct gw_client *c);
 /* GW_EV_CONNECT: make another attempt, look after the one that is under way, or end the
  * client. */
 void gw_link_connect(struct gw_client *c);

@@ -189,6 +189,8 @@ static bool take_record(struct gw_client *c)
 		switch (gw_call_take(c, &c->rx.acc, xid,
 				     denied ? &denial : NULL)) {
 		case GW_TAKEN:
+			if (!denied)
+				gw_link_want(c);
 			break;
 		case GW_PAUSE:
 			gw_account_stop_waiting(&c->account);
