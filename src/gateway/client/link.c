@@ -71,7 +71,23 @@ struct failure {
 	int error;
 	const char *reason, *more;
 	bool next; /* another address is tried at once */
+	bool lost; /* it was established */
 };
+
+static void name_up(const struct gw_link *l, char name[64])
+{
+	base_addr_name((const struct sockaddr *)&l->addr.addr, name, 64);
+}
+
+/* What has failed: an address, or all. */
+static void name_server(struct gw_client *c, const struct failure *f,
+			char name[GW_SERVER_NAMES])
+{
+	if (f->lost)
+		name_up(&c->link, name);
+	else
+		gw_server_names(c->gw, name);
+}
 
 static void try_next(struct gw_client *c, const struct failure *f)
 {
@@ -80,34 +96,46 @@ static void try_next(struct gw_client *c, const struct failure *f)
 
 	base_addr_name((const struct sockaddr *)&l->round.addr.addr, server,
 		       sizeof(server));
-	gw_client_log(c, l->told_ms ? LOG_DEBUG : LOG_NOTICE,
+	l->told |= !*l->reason;
+	gw_client_log(c, *l->reason ? LOG_DEBUG : LOG_NOTICE,
 		      "server %s: %s%s; trying its next address", server,
 		      f->reason, f->more);
 	gw_worker_timer(c, GW_TIMER_CONNECT, base_now_ns());
 }
 
-/* All addresses have failed. Pauses alike are told once. */
-static void try_later(struct gw_client *c, int error, const char *text)
+/* All addresses have failed. The same reason is told once. */
+static void try_later(struct gw_client *c, const struct failure *f,
+		      const char *text)
 {
 	struct gw_link *l = &c->link;
-	unsigned int ms = take_pause(l, error);
+	unsigned int ms = take_pause(l, f->error);
+	bool news = strcmp(f->reason, l->reason) != 0;
 
-	gw_client_log(c, ms == l->told_ms ? LOG_DEBUG : LOG_NOTICE,
-		      "%s; retrying in %u ms", text, ms);
-	l->told_ms = ms;
+	gw_client_log(c, news ? LOG_NOTICE : LOG_DEBUG, "%s; retrying", text);
+	l->told |= news;
+	snprintf(l->reason, sizeof(l->reason), "%s", f->reason);
 	gw_worker_timer(c, GW_TIMER_CONNECT, base_now_ns() + ms * MSEC);
+}
+
+static void not_down(struct gw_link *l)
+{
+	l->down_since = 0;
+	l->told = false;
+	*l->reason = '\0';
 }
 
 /* No Call waits for the connection that has ended. */
 static void rest(struct gw_client *c, const struct failure *f)
 {
 	struct gw_link *l = &c->link;
+	char server[GW_SERVER_NAMES];
 
+	name_server(c, f, server);
 	gw_client_log(c, f->error ? LOG_NOTICE : LOG_INFO,
-		      "server: %s; the next Call connects again", f->reason);
+		      "server %s: %s; the next Call connects again", server,
+		      f->reason);
 	l->rests = true;
-	l->down_since = 0;
-	l->told_ms = 0;
+	not_down(l);
 	pthread_mutex_lock(&c->lock);
 	gw_calls_none_lost(&c->calls);
 	pthread_mutex_unlock(&c->lock);
@@ -140,7 +168,7 @@ static void retry(struct gw_client *c, const struct failure *f)
 	}
 	/* Another attempt would find the same keys and policies. */
 	never = f->error == -EPROTONOSUPPORT || f->error == -EACCES;
-	gw_server_names(c->gw, server);
+	name_server(c, f, server);
 	snprintf(text, sizeof(text), "server %s: %s%s%s", server, f->reason,
 		 f->more,
 		 f->error == -EPROTONOSUPPORT ? ": no common version, closed" :
@@ -160,7 +188,7 @@ static void retry(struct gw_client *c, const struct failure *f)
 	/* Calls wait for a descriptor, or Receives, that somebody idle has. */
 	if ((calls || early(c)) && is_short(f->error))
 		gw_disconnect_for_descriptor(c->gw, c);
-	try_later(c, f->error, text);
+	try_later(c, f, text);
 }
 
 /* An attempt beside the silent connection has failed. */
@@ -179,7 +207,7 @@ static void retry_beside(struct gw_client *c, const struct failure *f)
 	} else if (f->next) {
 		try_next(c, f);
 	} else {
-		try_later(c, f->error, text);
+		try_later(c, f, text);
 	}
 }
 
@@ -261,8 +289,9 @@ void gw_link_want(struct gw_client *c)
 	if (!l->rests)
 		return;
 	l->rests = false;
+	l->down_since = base_now_ns();
 	/* Not here: a failure may end the client, whose record is being parsed. */
-	gw_worker_timer(c, GW_TIMER_CONNECT, base_now_ns());
+	gw_worker_timer(c, GW_TIMER_CONNECT, l->down_since);
 }
 
 void gw_link_start(struct gw_client *c)
@@ -270,6 +299,7 @@ void gw_link_start(struct gw_client *c)
 	if (c->link.backoff_ms)
 		return;
 	c->link.backoff_ms = BACKOFF_FIRST_MS;
+	c->link.down_since = base_now_ns();
 	gw_link_connect(c);
 }
 
@@ -280,11 +310,6 @@ static double seconds_down(const struct gw_link *l)
 	return (double)(base_now_ns() - l->down_since) / SEC;
 }
 
-static void name_up(const struct gw_link *l, char name[64])
-{
-	base_addr_name((const struct sockaddr *)&l->addr.addr, name, 64);
-}
-
 static void begin_silence(struct gw_client *c, unsigned int ms)
 {
 	struct gw_link *l = &c->link;
@@ -293,7 +318,8 @@ static void begin_silence(struct gw_client *c, unsigned int ms)
 	l->silent = true;
 	l->down_since = base_now_ns() - ms * MSEC;
 	l->backoff_ms = BACKOFF_FIRST_MS;
-	l->told_ms = 0;
+	l->told = true;
+	*l->reason = '\0';
 	name_up(l, name);
 	gw_client_log(
 		c, LOG_NOTICE,
@@ -312,8 +338,7 @@ static void end_silence(struct gw_client *c)
 	gw_client_log(c, LOG_NOTICE, "server %s: heard again after %.1f s",
 		      name, seconds_down(l));
 	l->silent = false;
-	l->down_since = 0;
-	l->told_ms = 0;
+	not_down(l);
 	if (l->attempt)
 		rt_conn_close(l->attempt->rc, true);
 }
@@ -339,27 +364,25 @@ static void adopt(struct gw_client *c)
 {
 	struct gw_link *l = &c->link;
 	struct rt_conn_info info;
-	bool several = l->round.of > 1;
 
 	l->up = l->attempt;
 	l->attempt = NULL;
 	l->addr = l->round.addr;
 	l->silent = false;
-	l->told_ms = 0;
 	rt_conn_info(l->up->rc, &info);
 	gw_client_log(c, LOG_INFO, "server %s, version %u%s%s", info.peer_name,
 		      info.version, *info.auth_peer ? ", " : "",
 		      info.auth_peer);
 	/* The host's attempts may have used up its part of the log. */
-	if (l->down_since)
+	if (l->told)
 		base_log_put(
 			c->gw->log, NULL, c->name, LOG_NOTICE,
 			l->connected_once ?
-				"server: connected again after %.1f s%s%s" :
-				"server: connected after %.1f s%s%s",
-			seconds_down(l), several ? ", at " : "",
-			several ? info.peer_name : "");
+				"server: connected again after %.1f s, at %s" :
+				"server: connected after %.1f s, at %s",
+			seconds_down(l), info.peer_name);
 	l->down_since = 0;
+	l->told = false;
 	if (l->connected_once)
 		gw_client_count(c, reconnects);
 	gw_shorten_set_segments(&c->shorten, &info.theirs);
@@ -417,6 +440,7 @@ static void ended(struct gw_client *c, const struct rt_conn_info *info,
 	/* The server has served. */
 	if (info->stats.replies_received) {
 		l->backoff_ms = BACKOFF_FIRST_MS;
+		*l->reason = '\0';
 		gw_server_lost(c->gw, &l->round);
 	} else {
 		if (!info->local.ss_family)
@@ -434,7 +458,7 @@ static void conn_down(struct gw_client *c, struct gw_conn *k)
 	struct rt_conn *rc = k->rc;
 	char reason[sizeof(k->reason)];
 	struct rt_conn_info info;
-	struct failure f = { .reason = reason };
+	struct failure f = { .reason = reason, .lost = was_up };
 
 	pthread_mutex_lock(&c->lock);
 	f.error = k->error;

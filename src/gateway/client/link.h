@@ -32,6 +32,8 @@ struct gw_client;
 /* An attempt is given up when the server's end of the network leaves its packets
  * unacknowledged for so long: TCP itself would ask again only after a second. */
 #define GW_ATTEMPT_MS 400
+/* Room for why a connection has ended. */
+#define GW_REASON (RT_AUTH_TEXT + 64)
 
 struct gw_conn {
 	struct gw_client *c;
@@ -42,7 +44,7 @@ struct gw_conn {
 	/* client.lock held. */
 	bool established, closed;
 	int error;
-	char reason[RT_AUTH_TEXT + 64];
+	char reason[GW_REASON];
 };
 
 struct gw_link {
@@ -55,11 +57,14 @@ struct gw_link {
 	struct arg_addr addr; /* of @up */
 	bool silent; /* @up is: attempts are made */
 	unsigned int backoff_ms; /* 0: no attempt so far */
-	unsigned int told_ms; /* the last pause that was logged; 0: none */
+	bool told; /* that it is down, in the log */
+	/* Why all failed, if that is in the log, until a Reply or a rest. */
+	char reason[GW_REASON];
 	bool connected_once;
 	bool refused; /* for good: the client is disconnected in a moment */
 	bool rests; /* not connected, and no Call wants it */
-	uint64_t down_since; /* base_now_ns(); 0: it is not down */
+	/* base_now_ns(): when it was lost, or wanted first; 0: it is not down */
+	uint64_t down_since;
 	/* client.lock held. */
 	bool early; /* the client has sent something, and was never connected */
 };
