@@ -75,9 +75,11 @@ int gw_accept_start(struct gw_accept *a, struct stats_source *stats)
 
 void gw_accept_stop(struct gw_accept *a)
 {
-	for (unsigned int i = 0; i < GW_MAX_LISTEN; i++)
+	for (unsigned int i = 0; i < GW_MAX_LISTEN; i++) {
 		if (a->fd[i] >= 0)
 			close(a->fd[i]);
+		a->fd[i] = -1;
+	}
 }
 
 static void __attribute__((format(printf, 3, 4)))

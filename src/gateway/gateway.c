@@ -23,6 +23,10 @@
 
 #define MAIN_FDS (1 + GW_MAX_LISTEN)
 #define SHUTDOWN_MS 3000
+/* How long clients may have their Calls answered after a signal to stop, and how often
+ * it is looked whether any is left. */
+#define DRAIN_MS 5000
+#define DRAIN_LOOK_MS 10
 /* How often base_log_tick(), gw_probe_run() and gw_server_look() are called. */
 #define TICK_MS 1000
 /* How long nothing is accepted when there is no descriptor for it. */
@@ -215,6 +219,19 @@ static void serve(struct program *p)
 	}
 }
 
+/* Returns when all clients have left, after DRAIN_MS, or with a second signal. */
+static void drain(struct program *p)
+{
+	uint64_t end = base_now_ns() + DRAIN_MS * 1000000ull;
+	struct pollfd fd = { .fd = p->sigfd, .events = POLLIN };
+
+	gw_accept_stop(&p->accept);
+	gw_disconnect_all(&p->gw);
+	while (atomic_load(&p->gw.nclients) && base_now_ns() < end)
+		if (poll(&fd, 1, DRAIN_LOOK_MS) > 0 && take_signal(p))
+			return;
+}
+
 /* Returns false if connections are still open. */
 static bool threads_stop(struct program *p)
 {
@@ -293,6 +310,7 @@ int main(int argc, char **argv)
 	serve(p);
 	gw_log(&p->gw, LOG_NOTICE, "ending");
 	base_notify("STOPPING=1");
+	drain(p);
 	status = 0;
 stop:
 	gw_accept_stop(&p->accept);
@@ -312,6 +330,7 @@ out:
 	if (p->sigfd >= 0)
 		close(p->sigfd);
 	base_log_destroy(p->gw.log);
+	gw_server_end(&p->gw);
 	gw_options_free(&p->gw.opt);
 	free(p->gw.workers);
 	free(p->pollers);

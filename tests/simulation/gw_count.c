@@ -19,7 +19,7 @@ static const char *const states[STATES] = {
 static const char *const events[] = {
 	"new",	  "up",	   "down",    "room", "resend", "idle",
 	"broken", "renew", "leave",   "in",   "out",	"hangup",
-	"error",  "read",  "connect", "tick", "stop",
+	"error",  "read",  "connect", "tick", "stop",	"drain",
 };
 
 #define EVENTS (sizeof(events) / sizeof(events[0]))

@@ -511,7 +511,8 @@ static void be_idle(void)
 	gws_check(GWS_IDLE);
 }
 
-/* The clients leave, or most of them, and then the gateway is told to end. */
+/* The clients leave, or most of them, and then the gateway is told to end, while those
+ * that are left have Calls. */
 static void leave(struct sim_world *w)
 {
 	be_idle();
@@ -527,6 +528,13 @@ static void leave(struct sim_world *w)
 	gws_flush();
 	gws_run_quiet();
 	gws_check(GWS_QUIET);
+	for (unsigned int i = 0; i < GWS_CLIENTS; i++) {
+		struct gws_client *c = &gws.client[i];
+
+		if (c->net && !c->shut && !c->spoiled)
+			gws_send(c, &w->draw);
+	}
+	gws_flush();
 	gws_count_stats();
 	gws.stopping = true;
 	gws.gw = NULL;

@@ -15,7 +15,7 @@
 #include "tools/rpc_tcp.h"
 
 /* Shared by main and the thread that looks up: the thread's until @done, then
- * main's. If the process ends first nobody frees it. */
+ * main's. If the process ends before it is done nobody frees it. */
 struct gw_lookup {
 	struct arg_addrs found;
 	bool good;
@@ -213,6 +213,14 @@ void gw_server_look(struct gateway *gw)
 	}
 	if (!s->lookup && atomic_exchange(&s->renew, false) && s->addrs.is_name)
 		start(gw);
+}
+
+void gw_server_end(struct gateway *gw)
+{
+	struct gw_lookup *l = gw->server.lookup;
+
+	if (l && atomic_load(&l->done))
+		free(l);
 }
 
 /* ---- Is it the port of NFS over TCP? ------------------------------------ */

@@ -7,8 +7,8 @@
  * server's name is looked up again, in a thread of its own. The result counts from the
  * next attempt on.
  *
- * Context: gw_server_look() is main's; the others are called by any thread, with its
- * own struct gw_round. They take gateway.lock.
+ * Context: gw_server_look() and gw_server_end() are main's; the others are called by any
+ * thread, with its own struct gw_round. They take gateway.lock.
  */
 #ifndef RPCRDMA_GATEWAY_CLIENT_ADDRESSES_H
 #define RPCRDMA_GATEWAY_CLIENT_ADDRESSES_H
@@ -60,6 +60,8 @@ uint64_t gw_server_current(struct gateway *gw, char name[64]);
 void gw_server_names(struct gateway *gw, char names[GW_SERVER_NAMES]);
 /* Start a look-up if one is needed, and take the result of the last. Does not block. */
 void gw_server_look(struct gateway *gw);
+/* Free the result of a look-up that nobody has taken. */
+void gw_server_end(struct gateway *gw);
 
 /*
  * Whoever gives --server the port of NFS over TCP sees no more than that nothing

@@ -68,6 +68,8 @@ void gw_client_event(struct gw_client *c, unsigned int ev)
 		gw_calls_submit(c);
 	if (ev & (GW_EV_IN | GW_EV_READ | GW_EV_ROOM))
 		gw_rx_read(c);
+	if (!c->gone && (ev & GW_EV_DRAIN))
+		gw_rx_stop(&c->rx);
 	if (!c->gone && gw_rx_ended(&c->rx))
 		gw_rx_eof(c);
 }

@@ -199,6 +199,16 @@ void gw_disconnect_for_descriptor(struct gateway *gw, const struct gw_client *c)
 	pthread_mutex_unlock(&gw->lock);
 }
 
+void gw_disconnect_all(struct gateway *gw)
+{
+	pthread_mutex_lock(&gw->lock);
+	/* The others leave already, and may have no reference any more. */
+	for (struct gw_client *c = gw->clients; c; c = c->all_next)
+		if (c->host)
+			gw_wakeup(c, GW_EV_DRAIN);
+	pthread_mutex_unlock(&gw->lock);
+}
+
 static void for_memory(struct gw_client *c, uint64_t now)
 {
 	struct gateway *gw = c->gw;

@@ -84,5 +84,7 @@ bool gw_disconnect_for_place(struct gateway *gw, const struct gw_places *p,
  * NULL: an idle client is to leave. Any thread, no lock held. */
 void gw_disconnect_for_descriptor(struct gateway *gw,
 				  const struct gw_client *c);
+/* The gateway is to end: all clients are to leave when their Calls are answered. Main. */
+void gw_disconnect_all(struct gateway *gw);
 
 #endif /* RPCRDMA_GATEWAY_CLIENT_DISCONNECT_H */

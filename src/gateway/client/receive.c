@@ -3,7 +3,9 @@
  * receive - what a TCP client sends: receive.h
  */
 #include <errno.h>
+#include <linux/sockios.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/param.h>
 #include <sys/socket.h>
 #include <syslog.h>
@@ -14,6 +16,9 @@
 
 /* Receives before other clients get a turn. */
 #define RX_BUDGET 16
+/* How often a client that is to end is asked whether it has all Replies. */
+#define ACK_MS 10
+
 /* ---- Buffers ------------------------------------------------------------ */
 
 /* A receive buffer, and the least room in it that is worth a system call. */
@@ -284,21 +289,32 @@ static bool parse_and_send(struct gw_client *c)
 
 /* ---- The socket --------------------------------------------------------- */
 
+/* A socket that is closed with octets to be read loses those that are not acknowledged. */
+static bool is_unacked(const struct gw_client *c)
+{
+	int left;
+
+	return !ioctl(c->fd, SIOCOUTQ, &left) && left;
+}
+
 void gw_rx_eof(struct gw_client *c)
 {
 	bool over;
 
 	c->rx.eof = true;
-	if (rec_inside(&c->rx.rec)) {
+	if (rec_inside(&c->rx.rec) && !c->rx.stopped) {
 		gw_client_kill(c, LOG_INFO, "ended inside a record");
 		return;
 	}
 	pthread_mutex_lock(&c->lock);
 	over = !gw_calls_outstanding(&c->calls) ||
-	       gw_reverse_count(&c->reverse);
+	       (gw_reverse_count(&c->reverse) && !c->rx.stopped);
 	gw_calls_end(&c->calls);
 	pthread_mutex_unlock(&c->lock);
-	if (over)
+	if (over && c->rx.stopped && is_unacked(c))
+		gw_worker_timer(c, GW_TIMER_READ,
+				base_now_ns() + ACK_MS * 1000000ull);
+	else if (over)
 		gw_client_kill(c, LOG_INFO, "closed");
 }
 

@@ -21,7 +21,8 @@ struct gw_rx {
 	struct rec rec;
 	struct gw_record acc; /* the record that is being received */
 	bool have_record; /* acc is whole, and waits to become a Call */
-	bool eof; /* read to the end */
+	bool eof; /* read to the end, */
+	bool stopped; /* or no more is to be read */
 	bool hangup; /* the end of the stream is in the socket */
 };
 
@@ -33,6 +34,13 @@ static inline bool gw_rx_ended(const struct gw_rx *x)
 static inline void gw_rx_set_hangup(struct gw_rx *x)
 {
 	x->hangup = true;
+}
+
+/* Read no more: gw_rx_eof() is to follow. */
+static inline void gw_rx_stop(struct gw_rx *x)
+{
+	x->eof = true;
+	x->stopped = true;
 }
 
 static inline void gw_rx_init(struct gw_rx *x)

@@ -33,6 +33,8 @@ enum gw_event {
 	GW_EV_CONNECT = 1 << 14, /* timer */
 	GW_EV_TICK = 1 << 15, /* once in a second */
 	GW_EV_STOP = 1 << 16, /* the gateway ends */
+	/* The main thread's. */
+	GW_EV_DRAIN = 1 << 17, /* ... when the Calls outstanding are answered */
 };
 
 /* A client's entry in the list. */
