@@ -22,6 +22,7 @@
 #	MACHINE_NET=shared	the network is this one
 #	MACHINE_SRV, MACHINE_TMP	directories that are /srv, /tmp there
 #	MACHINE_UNIT		what is booted, if not all that is enabled
+#	MACHINE_SECURITY	it may change the kernel's AppArmor policy: in a guest only
 
 MACHINE_PID=
 MACHINE_CGROUP=
@@ -30,6 +31,7 @@ MACHINE_NET=
 MACHINE_SRV=
 MACHINE_TMP=
 MACHINE_UNIT=
+MACHINE_SECURITY=
 
 # Where this machine has the packages of its Debian from: "deb" lines.
 machine_sources() {
@@ -110,7 +112,7 @@ machine_fetch() { # DIR PACKAGE...
 }
 
 # The first process of the namespaces: what the kernel and a boot loader do.
-machine_init() { # DIR SRV TMP UNIT
+machine_init() { # DIR SRV TMP UNIT SECURITY
 	local d srv=$2 tmp=$3 unit=$4
 
 	set -e
@@ -119,6 +121,7 @@ machine_init() { # DIR SRV TMP UNIT
 	cd "$1"
 	mount -t proc proc proc
 	mount -t sysfs -o ro sysfs sys
+	[ -z "$5" ] || mount -t securityfs securityfs sys/kernel/security
 	mount -t tmpfs tmpfs sys/fs/cgroup 2>/dev/null || true
 	mount -t cgroup2 cgroup2 sys/fs/cgroup
 	mount -t tmpfs -o mode=755 tmpfs dev
@@ -170,7 +173,7 @@ machine_boot() { # DIR
 		boot "$MACHINE_CGROUP" setpriv --pdeathsig KILL \
 		unshare --pid --fork --kill-child --mount --uts --ipc $net \
 		--cgroup bash -c "$(declare -f machine_init); machine_init \"\$@\"" \
-		boot "$1" "$MACHINE_SRV" "$MACHINE_TMP" "$MACHINE_UNIT" \
+		boot "$1" "$MACHINE_SRV" "$MACHINE_TMP" "$MACHINE_UNIT" "$MACHINE_SECURITY" \
 		>"$WORK/boot.log" 2>&1 </dev/null &
 	MACHINE_UNSHARE=$!
 	await $((60 * ${RPCRDMA_PATIENCE:-1})) machine_up || {

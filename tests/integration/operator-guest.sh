@@ -63,18 +63,25 @@ prints() {
 
 # ---- Two machines and a link ------------------------------------------------
 
-for m in rdma_cm iw_cm ib_uverbs libcrc32c veth; do modprobe -q "$m"; done
+for m in rdma_cm iw_cm ib_uverbs libcrc32c veth ext4 loop; do modprobe -q "$m"; done
 mkdir -p /sys/fs/cgroup
 grep -q ' /sys/fs/cgroup ' /proc/self/mounts ||
 	mount -t cgroup2 cgroup2 /sys/fs/cgroup
 echo 10.9.1.2 SERVER >>"$tree/etc/hosts"
 cat "$tree/etc/hosts" >"$WORK/hosts"
 mount --bind "$WORK/hosts" /etc/hosts
+# On a block device Ganesha reads its UUID, of which it makes file handles.
+MACHINE_SRV=$WORK/srv
+mkdir "$MACHINE_SRV"
+truncate -s 64M "$WORK/image" && mkfs.ext4 -q "$WORK/image" && mount -o loop "$WORK/image" "$MACHINE_SRV" &&
+	rmdir "$MACHINE_SRV/lost+found" || not_ok operator-srv "no file system on a block device"
+MACHINE_SECURITY=1
 if ! machine_boot "$tree"; then
 	skip operator-mount "systemd does not start in the guest"
 	finish
 fi
 took boot
+in_machine mknod /dev/loop0 b 7 0
 # The guest starts with a link of its own, if any, by another name.
 ip link add eth0 type veth peer name eth0 netns "$MACHINE_PID" || {
 	not_ok operator-network "no link"
@@ -91,6 +98,37 @@ export PATH=$PATH:$tree/usr/bin # the client has rpcrdma-tools, too
 
 log=$tree/var/log/ganesha/ganesha.log
 
+# ---- AppArmor ---------------------------------------------------------------------
+
+# confine NAME: what the head of that profile tells to do
+confine() {
+	local samples=/usr/share/doc/nfs-ganesha-rdma/config_samples
+
+	in_machine bash -ec "cd $samples; $(sed -n 's/^#   //p' "$tree$samples/apparmor-$1")"
+}
+# confined UNIT LABEL: all its processes
+confined() {
+	local label pid
+
+	for pid in $(in_machine cat "/sys/fs/cgroup/system.slice/$1.service/cgroup.procs"); do
+		label=$(in_machine cat "/proc/$pid/attr/current")
+		[ "$label" = "$2" ] || { echo "$pid: $label"; return 1; }
+	done
+	[ -n "$pid" ]
+}
+# The bus has a policy of its own, and logs elsewhere.
+denied() {
+	in_machine journalctl --sync
+	(dmesg; in_machine journalctl --no-pager) |
+		grep -aE 'apparmor="DENIED".*(nfs-ganesha-rdma|rpcrdma-gateway)'
+}
+none_denied() { ! denied | grep -v '"/root/file"'; }
+# No other file is written, and that is seen.
+enforced() {
+	! in_machine aa-exec -p nfs-ganesha-rdma -- bash -c 'echo x >/root/file' &&
+		[ ! -e "$tree/root/file" ] && denied | grep '"/root/file"'
+}
+
 # ---- The server -----------------------------------------------------------------
 
 readme block '^A minimal `/etc/ganesha/ganesha.conf`:' \
@@ -105,6 +143,8 @@ check operator-check-config prints server '^ganesha-rdma.nfsd .*check-config' 'P
 starts() { grep -s 'NFS SERVER INITIALIZED' "$log" | wc -l; }
 started() { [ "$(starts)" -gt "$1" ]; }
 check operator-boots await 120 started 0
+check operator-confined-at-first confined nfs-ganesha unconfined
+check operator-confine confine nfs-ganesha
 before=$(starts)
 check operator-enable server '^systemctl enable nfs-ganesha'
 check operator-restart server '^systemctl restart nfs-ganesha'
@@ -113,6 +153,8 @@ check operator-says-where prints server '^rpcrdma-stat --connections' \
 check operator-serves await 120 started "$before"
 begun=$SECONDS
 check operator-log prints server '^grep -a -e rpcrdma: ' 'serving RPC-over-RDMA .*20049'
+check operator-confined confined nfs-ganesha 'nfs-ganesha-rdma (enforce)'
+check operator-enforced enforced
 took "service started"
 check operator-unit prints server '^systemctl cat nfs-ganesha' ganesha-rdma.nfsd \
 	LimitMEMLOCK=infinity
@@ -143,6 +185,18 @@ check operator-by-rdma by_rdma
 check operator-lists test "$(ls /mnt)" = "$(printf 'file\npublic')"
 check operator-connections prints server '^rpcrdma-stat --connections' '10\.9\.1\.1:'
 took "mounted, $((SECONDS - begun)) s after the start"
+# In the grace period, which a restart would begin anew.
+reload() {
+	sed -i 's/^RDMA {/& Idle_Timeout = 86400;/' "$tree/etc/ganesha/ganesha.conf" &&
+		server '^systemctl reload nfs-ganesha$' &&
+		await 60 grep -q 'reload: applied Idle_Timeout' "$log" || return
+	cp "$WORK/given" "$tree/etc/ganesha/ganesha.conf"
+}
+check operator-reload reload
+check operator-dbus in_machine rpcrdma-ctl set Idle_Timeout 0
+check operator-drain in_machine rpcrdma-ctl drain --timeout 100
+check operator-undrain in_machine rpcrdma-ctl undrain
+took "reloaded and drained"
 check operator-reads reads
 took "grace period over, $((SECONDS - begun)) s after the start"
 check operator-writes written one
@@ -161,7 +215,7 @@ took "written and read"
 
 gateway() {
 	sed -i 's/^#server = .*/server = SERVER/' "$tree/etc/rpcrdma/gateway.conf" &&
-		server '^systemctl enable --now rpcrdma-gateway' || return 1
+		server '^systemctl enable --now rpcrdma-gateway' && confine rpcrdma-gateway || return 1
 	local line
 	line=$(readme command '^mount .*port=20050 127') || return 2
 	beside_machine timeout 120 bash -c "$line" || return 3
@@ -170,12 +224,45 @@ gateway() {
 	unmount
 }
 check operator-gateway gateway
+check operator-gateway-confined confined rpcrdma-gateway 'rpcrdma-gateway (enforce)'
+check operator-none-denied none_denied
 took gateway
 
-# ---- Without the package ---------------------------------------------------------
-
-# packages.test removes it, too, where nothing is emulated.
+# packages.test upgrades and removes them, too, where nothing is emulated.
 if [ -z "${RPCRDMA_ALL:-}" ]; then finish; fi
+
+# ---- Upgrade under load ------------------------------------------------------------
+
+# Reinstalling does what an upgrade does. NFSv3 waits for no grace period.
+write() { within 200 dd "if=$WORK/pattern" of=/mnt/public/one bs=64k conv=notrunc,fsync; }
+load() {
+	while [ ! -e "$WORK/loaded" ]; do write && echo >>"$WORK/writes" || return; done
+}
+writes() { wc -l <"$WORK/writes"; }
+more_writes() { [ "$(writes)" -gt "$1" ]; }
+upgrade() {
+	local before pid status=0
+
+	client '^mount .*vers=3,proto=rdma' || return
+	: >"$WORK/writes"
+	load &
+	pid=$!
+	CLEANUP_PIDS+=("$pid")
+	await 60 more_writes 1 && before=$(starts) &&
+		in_machine bash -c 'dpkg -i /root/packages/*.deb' && await 120 started "$before" &&
+		before=$(writes) && await 200 more_writes $((before + 1)) || status=$?
+	touch "$WORK/loaded"
+	wait "$pid" && [ "$status" = 0 ] && in_machine cat /srv/public/one | cmp - "$WORK/pattern" &&
+		unmount
+}
+check operator-upgrade upgrade
+for unit in nfs-ganesha:nfs-ganesha-rdma rpcrdma-gateway:rpcrdma-gateway; do
+	check "operator-upgrade-confined-${unit%:*}" confined "${unit%:*}" "${unit#*:} (enforce)"
+done
+check operator-upgrade-none-denied none_denied
+took upgraded
+
+# ---- Without the package ---------------------------------------------------------
 
 plain() {
 	! in_machine grep -q librpcrdma "/proc/$(in_machine systemctl show \
