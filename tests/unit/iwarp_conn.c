@@ -70,8 +70,7 @@ static void test_read_depth(void)
 	/* The server takes fewer at once than the client could issue. */
 	world_open(&w, &crc_on);
 	w.accept.read_depth = 2;
-	world_connect(&w, NULL);
-	PUMP_UNTIL(&w, w.cli.established && w.srv.established);
+	world_join(&w, NULL);
 	fill_random(src, sizeof(src), 4);
 	memset(dst, 0, sizeof(dst));
 	CU_ASSERT_EQUAL(fab_reg(w.dom, src, sizeof(src), &mr), 0);

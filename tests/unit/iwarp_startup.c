@@ -33,8 +33,7 @@ static void test_private_data(void)
 		w.accept.priv = b;
 		/* With revision 2 its control words take four octets. */
 		w.accept.priv_len = len > 508 ? len : 508 - len;
-		world_connect(&w, &cp);
-		PUMP_UNTIL(&w, w.cli.established && w.srv.established);
+		world_join(&w, &cp);
 		CU_ASSERT_EQUAL(w.req_priv_len, len);
 		CU_ASSERT_EQUAL(memcmp(w.req_priv, a, len), 0);
 		CU_ASSERT_EQUAL(w.cli.priv_len, w.accept.priv_len);
@@ -104,8 +103,7 @@ static void test_service_type(void)
 
 		world_open_at(&w, i & 2 ? &set : &unset, at,
 			      six ? sizeof(in6) : sizeof(in));
-		world_connect(&w, NULL);
-		PUMP_UNTIL(&w, w.cli.established && w.srv.established);
+		world_join(&w, NULL);
 		fd[0] = container_of(w.listener, struct iw_listener, ev.fab)->fd;
 		fd[1] = iw_conn(w.srv.c)->fd;
 		fd[2] = iw_conn(w.cli.c)->fd;
@@ -204,8 +202,7 @@ static void test_ipv6(void)
 	}
 	close(probe);
 	world_open_at(&w, &p, (struct sockaddr *)&sa, sizeof(sa));
-	world_connect(&w, NULL);
-	PUMP_UNTIL(&w, w.cli.established && w.srv.established);
+	world_join(&w, NULL);
 	world_close(&w);
 }
 
@@ -223,8 +220,7 @@ static void test_depths(void)
 
 			world_open(&w, &p);
 			w.accept.read_depth = d[k];
-			world_connect(&w, &cp);
-			PUMP_UNTIL(&w, w.cli.established && w.srv.established);
+			world_join(&w, &cp);
 			fab_conn_info(w.cli.c, &info);
 			CU_ASSERT_EQUAL(info.read_depth, low);
 			fab_conn_info(w.srv.c, &info);

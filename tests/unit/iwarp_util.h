@@ -108,13 +108,19 @@ static inline void world_connect(struct world *w,
 			0);
 }
 
+/* Connect, until both ends are up. */
+static inline void world_join(struct world *w, const struct fab_conn_params *p)
+{
+	world_connect(w, p);
+	PUMP_UNTIL(w, w->cli.established && w->srv.established);
+}
+
 /* Open and connected. */
 static inline void world_pair(struct world *w,
 			      const struct fab_domain_params *p)
 {
 	world_open(w, p);
-	world_connect(w, NULL);
-	PUMP_UNTIL(w, w->cli.established && w->srv.established);
+	world_join(w, NULL);
 }
 
 static inline void ep_destroy(struct world *w, struct ep *e)

@@ -228,8 +228,7 @@ static void test_other_connection(void)
 	first = w.cli;
 	srv = w.srv.c;
 	ep_clear(&w);
-	world_connect(&w, NULL);
-	PUMP_UNTIL(&w, w.cli.established && w.srv.established);
+	world_join(&w, NULL);
 	world_hello(&w);
 	msg_init(&w, &m, FAB_WRITE, 0, 100);
 	m.wr.handle = handle;

@@ -133,8 +133,7 @@ static void many(bool signaled)
 	}
 	fill_random(w.arena + SRC, MANY * len, 3);
 	w.early_recv = &many_r[0].wr;
-	world_connect(&w, NULL);
-	PUMP_UNTIL(&w, w.cli.established && w.srv.established);
+	world_join(&w, NULL);
 	ep_post(&w.cli, &many_s[0].wr);
 	PUMP_UNTIL(&w, w.srv.nwc == MANY && w.cli.nwc == (signaled ? MANY : 1));
 	CU_ASSERT_EQUAL(ep_count(&w.srv, FAB_OK), MANY);
@@ -354,8 +353,7 @@ static void test_mix(void)
 	w.early_recv = &r[1][0].wr;
 	world_create(&w);
 	CU_ASSERT_EQUAL(ep_recv(&w.cli, &r[0][0].wr), 0);
-	world_connect(&w, NULL);
-	PUMP_UNTIL(&w, w.cli.established && w.srv.established);
+	world_join(&w, NULL);
 	fill_random(w.arena + SRC, 2 * area, 8);
 	for (int k = 0; k < 2; k++) {
 		CU_ASSERT_EQUAL(

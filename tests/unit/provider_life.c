@@ -25,8 +25,7 @@ static void test_connect(void)
 	world_open(&w);
 	w.accept = (struct fab_conn_params){ .priv = answer,
 					     .priv_len = sizeof(answer) };
-	world_connect(&w, &p);
-	PUMP_UNTIL(&w, w.cli.established && w.srv.established);
+	world_join(&w, &p);
 	CU_ASSERT_EQUAL(w.requests, 1);
 	/* Some managers of connections pad with zeros. */
 	CU_ASSERT_TRUE(w.req_priv_len >= sizeof(ask));
@@ -68,8 +67,7 @@ static void test_descriptors(void)
 
 	for (unsigned int i = 0; i < 2; i++) {
 		world_open(&w);
-		world_connect(&w, NULL);
-		PUMP_UNTIL(&w, w.cli.established && w.srv.established);
+		world_join(&w, NULL);
 		world_close(&w);
 		if (!i)
 			n = descriptors();
@@ -85,8 +83,7 @@ static void test_depth(void)
 
 	world_open(&w);
 	w.accept.read_depth = 2;
-	world_connect(&w, &p);
-	PUMP_UNTIL(&w, w.cli.established && w.srv.established);
+	world_join(&w, &p);
 	fab_conn_info(w.cli.c, &a);
 	fab_conn_info(w.srv.c, &b);
 	/* siw takes as many as it is asked for. */
@@ -146,8 +143,7 @@ static void test_listen(void)
 				   subject.addrlen, world_request, &w,
 				   &w.listener),
 			0);
-	world_connect(&w, NULL);
-	PUMP_UNTIL(&w, w.cli.established && w.srv.established);
+	world_join(&w, NULL);
 	/* A connection outlives its listener. */
 	fab_listener_close(w.listener);
 	w.listener = NULL;
@@ -164,8 +160,7 @@ static void test_spread(void)
 	CU_ASSERT_EQUAL_FATAL(fab_poller_create(w.dom, &other), 0);
 	CU_ASSERT_EQUAL(fab_listener_spread(w.listener, &other, 1), 0);
 	CU_ASSERT_EQUAL(fab_listener_spread(w.listener, &w.poller, 1), 0);
-	world_connect(&w, NULL);
-	PUMP_UNTIL(&w, w.cli.established && w.srv.established);
+	world_join(&w, NULL);
 	CU_ASSERT_PTR_EQUAL(w.srv.c->poller, w.poller);
 	fab_poller_destroy(other);
 	world_close(&w);
@@ -373,8 +368,7 @@ static void test_cycles(void)
 
 	world_open(&w);
 	for (int i = 0; i < CYCLES; i++) {
-		world_connect(&w, NULL);
-		PUMP_UNTIL(&w, w.cli.established && w.srv.established);
+		world_join(&w, NULL);
 		for (int k = 0; k < 8; k++)
 			CU_ASSERT_EQUAL(ep_recv(&w.srv,
 						msg_init(&w, &r[k], FAB_RECV,
@@ -407,8 +401,7 @@ static void test_others_go_on(void)
 	first = w.cli;
 	srv = w.srv.c;
 	ep_clear(&w);
-	world_connect(&w, NULL);
-	PUMP_UNTIL(&w, w.cli.established && w.srv.established);
+	world_join(&w, NULL);
 	/* A Send without a Receive ends the second. */
 	world_hello(&w);
 	ep_post(&w.cli, msg_init(&w, &s, FAB_SEND, 0, 10));

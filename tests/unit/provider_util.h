@@ -362,12 +362,18 @@ static inline void world_hello(struct world *w)
 	w->srv.nwc = w->cli.nwc = 0;
 }
 
+/* Connect, until both ends are up. */
+static inline void world_join(struct world *w, const struct fab_conn_params *p)
+{
+	world_connect(w, p);
+	PUMP_UNTIL(w, w->cli.established && w->srv.established);
+}
+
 /* Open, connected, and either side may send. */
 static inline void world_pair(struct world *w)
 {
 	world_open(w);
-	world_connect(w, NULL);
-	PUMP_UNTIL(w, w->cli.established && w->srv.established);
+	world_join(w, NULL);
 	world_hello(w);
 }
 

@@ -678,6 +678,22 @@ void rt_rpc_free(struct rt_rpc *r)
 		fab_pool_put(r->sink_buf[i]);
 }
 
+void rt_rpc_finish(struct rt_rpc *r, size_t n)
+{
+	for (; n; n--, r++) {
+		CU_ASSERT_TRUE(rt_rpc_check(r));
+		rt_rpc_free(r);
+	}
+}
+
+uint64_t rt_pair_sent(struct rt_conn *c)
+{
+	struct rt_conn_info info;
+
+	rt_conn_info(c, &info);
+	return info.sent;
+}
+
 bool rt_rpc_trip(struct rt_pair *p, struct rt_conn *from, uint32_t xid,
 		 size_t data_len, bool reduce, size_t reply_len,
 		 unsigned int nitems, uint32_t item_len, unsigned int nsinks,

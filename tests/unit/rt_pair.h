@@ -146,6 +146,10 @@ void rt_rpc_submit(struct rt_conn *c, struct rt_rpc *r);
 /* Is the Reply right, octet by octet? */
 bool rt_rpc_check(struct rt_rpc *r);
 void rt_rpc_free(struct rt_rpc *r);
+/* Check and free the @n of @r. */
+void rt_rpc_finish(struct rt_rpc *r, size_t n);
+/* Returns how many messages @c has sent. */
+uint64_t rt_pair_sent(struct rt_conn *c);
 
 /* A whole round trip; true if all of it was right. */
 bool rt_rpc_trip(struct rt_pair *p, struct rt_conn *from, uint32_t xid,

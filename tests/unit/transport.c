@@ -176,10 +176,7 @@ static void concurrency(void)
 		}
 	}
 	rt_pair_run(&p);
-	for (uint32_t i = 0; i < 100; i++) {
-		CU_ASSERT_TRUE(rt_rpc_check(&r[i]));
-		rt_rpc_free(&r[i]);
-	}
+	rt_rpc_finish(r, 100);
 	CU_ASSERT_EQUAL(p.dones, 100);
 	rt_pair_close(&p);
 }

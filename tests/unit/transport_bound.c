@@ -58,14 +58,6 @@ static void by_foreign(void (*fn)(void *arg), void *arg)
 	pthread_join(t, NULL);
 }
 
-static uint64_t sent(struct rt_conn *c)
-{
-	struct rt_conn_info info;
-
-	rt_conn_info(c, &info);
-	return info.sent;
-}
-
 /* What all the others rely on. */
 static void seen(void)
 {
@@ -134,17 +126,13 @@ static void replies(void)
 	submit_some(&p, p.client, r);
 	rt_pair_run(&p);
 	CU_ASSERT_EQUAL_FATAL(p.nheld, 4);
-	before = sent(p.server);
+	before = rt_pair_sent(p.server);
 	by_foreign(answer_held, &p);
 	/* Handed over, and done by the poller alone. */
-	CU_ASSERT_EQUAL(sent(p.server), before);
+	CU_ASSERT_EQUAL(rt_pair_sent(p.server), before);
 	rt_pair_run(&p);
-	CU_ASSERT_TRUE(sent(p.server) > before);
-	for (unsigned int i = 0; i < 4; i++) {
-		CU_ASSERT_TRUE(r[i].done);
-		CU_ASSERT_TRUE(rt_rpc_check(&r[i]));
-		rt_rpc_free(&r[i]);
-	}
+	CU_ASSERT_TRUE(rt_pair_sent(p.server) > before);
+	rt_rpc_finish(r, 4);
 	CU_ASSERT_EQUAL(p.dones, 4);
 	rt_pair_close(&p);
 }
@@ -228,11 +216,7 @@ static void reverse(void)
 	CU_ASSERT_FALSE(v.held);
 	CU_ASSERT_FALSE(v.r[0].done);
 	rt_pair_run(&p);
-	for (unsigned int i = 0; i < 3; i++) {
-		CU_ASSERT_TRUE(v.r[i].done);
-		CU_ASSERT_TRUE(rt_rpc_check(&v.r[i]));
-		rt_rpc_free(&v.r[i]);
-	}
+	rt_rpc_finish(v.r, 3);
 	CU_ASSERT_EQUAL(p.reverse_calls, 3);
 	by_foreign(hold_only, &v);
 	CU_ASSERT_TRUE(v.held);

@@ -402,17 +402,11 @@ static void recall(void)
 				rt_rpc_submit(p.server, &v[i]);
 			}
 			rt_pair_run(&p);
-			for (uint32_t i = 0; i < 2; i++) {
-				CU_ASSERT_TRUE(rt_rpc_check(&v[i]));
-				rt_rpc_free(&v[i]);
-			}
+			rt_rpc_finish(v, 2);
 			while (p.nheld)
 				rt_pair_answer(&p, p.held[--p.nheld]);
 			rt_pair_run(&p);
-			for (uint32_t i = 0; i < 2; i++) {
-				CU_ASSERT_TRUE(rt_rpc_check(&f[i]));
-				rt_rpc_free(&f[i]);
-			}
+			rt_rpc_finish(f, 2);
 			rt_pair_close(&p);
 		}
 }
@@ -446,17 +440,11 @@ static void mirrored(void)
 		rt_rpc_submit(p.client, &f[i]);
 	}
 	rt_pair_run(&p);
-	for (uint32_t i = 0; i < 3; i++) {
-		CU_ASSERT_TRUE(rt_rpc_check(&f[i]));
-		rt_rpc_free(&f[i]);
-	}
+	rt_rpc_finish(f, 3);
 	while (p.nheld)
 		rt_pair_answer(&p, p.held[--p.nheld]);
 	rt_pair_run(&p);
-	for (uint32_t i = 0; i < 2; i++) {
-		CU_ASSERT_TRUE(rt_rpc_check(&v[i]));
-		rt_rpc_free(&v[i]);
-	}
+	rt_rpc_finish(v, 2);
 	rt_pair_close(&p);
 }
 

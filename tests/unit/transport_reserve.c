@@ -117,10 +117,7 @@ static void submit(struct rt_pair *p, unsigned int from, unsigned int to,
 
 static void all_done(struct rt_pair *p, unsigned int n)
 {
-	for (unsigned int i = 0; i < n; i++) {
-		CU_ASSERT_TRUE(rt_rpc_check(&v[i]));
-		rt_rpc_free(&v[i]);
-	}
+	rt_rpc_finish(v, n);
 	CU_ASSERT_TRUE(lives(p));
 }
 

@@ -336,10 +336,7 @@ static void bound(void)
 		rt_pair_answer(&p, p.held[--p.nheld]);
 		rt_pair_run(&p);
 	}
-	for (uint32_t i = 0; i < 8; i++) {
-		CU_ASSERT_TRUE(rt_rpc_check(&v[i]));
-		rt_rpc_free(&v[i]);
-	}
+	rt_rpc_finish(v, 8);
 	rt_pair_close(&p);
 }
 

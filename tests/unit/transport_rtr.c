@@ -354,10 +354,7 @@ static void load(void)
 				rt_rpc_submit(p.client, &r[i]);
 			}
 			rt_pair_run(&p);
-			for (uint32_t i = 0; i < 40; i++) {
-				CU_ASSERT_TRUE(rt_rpc_check(&r[i]));
-				rt_rpc_free(&r[i]);
-			}
+			rt_rpc_finish(r, 40);
 		}
 		CU_ASSERT_EQUAL(rt_pair_stats(p.client_inst).errors_received,
 				0);

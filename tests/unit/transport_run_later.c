@@ -23,14 +23,6 @@ int __wrap_fab_poller_run(struct fab_poller *p, int timeout_ms)
 	return __real_fab_poller_run(p, 0);
 }
 
-static uint64_t sent(struct rt_conn *c)
-{
-	struct rt_conn_info info;
-
-	rt_conn_info(c, &info);
-	return info.sent;
-}
-
 static void by_other(void *(*fn)(void *arg), void *arg)
 {
 	pthread_t t;
@@ -75,11 +67,7 @@ static void open_with_calls(struct rt_pair *p, struct rt_rpc *r)
 static void close_with_replies(struct rt_pair *p, struct rt_rpc *r)
 {
 	rt_pair_run(p);
-	for (unsigned int i = 0; i < CALLS; i++) {
-		CU_ASSERT_TRUE(r[i].done);
-		CU_ASSERT_TRUE(rt_rpc_check(&r[i]));
-		rt_rpc_free(&r[i]);
-	}
+	rt_rpc_finish(r, CALLS);
 	CU_ASSERT_EQUAL(p->dones, CALLS);
 	rt_pair_close(p);
 }
@@ -91,15 +79,15 @@ static void together(void)
 	uint64_t before;
 
 	open_with_calls(&p, r);
-	before = sent(p.server);
+	before = rt_pair_sent(p.server);
 	rt_run_later(p.server_inst, 0);
 	for (unsigned int i = 0; i < CALLS; i++)
 		answer_one(&p);
-	CU_ASSERT_EQUAL(sent(p.server), before);
+	CU_ASSERT_EQUAL(rt_pair_sent(p.server), before);
 	/* Nobody has woken the poller, which does not wait. */
 	run(&p);
 	CU_ASSERT_EQUAL(waited, 0);
-	CU_ASSERT_EQUAL(sent(p.server), before + CALLS);
+	CU_ASSERT_EQUAL(rt_pair_sent(p.server), before + CALLS);
 	/* There is nothing now. */
 	run(&p);
 	CU_ASSERT_EQUAL(waited, -1);
@@ -113,17 +101,17 @@ static void others(void)
 	uint64_t before;
 
 	open_with_calls(&p, r);
-	before = sent(p.server);
+	before = rt_pair_sent(p.server);
 	rt_run_later(p.server_inst, 0);
 	by_other(answer_one, &p);
-	CU_ASSERT_EQUAL(sent(p.server), before + 1);
+	CU_ASSERT_EQUAL(rt_pair_sent(p.server), before + 1);
 	answer_one(&p);
-	CU_ASSERT_EQUAL(sent(p.server), before + 1);
+	CU_ASSERT_EQUAL(rt_pair_sent(p.server), before + 1);
 	/* Behind the one that waits for the run: in order. */
 	by_other(answer_one, &p);
-	CU_ASSERT_EQUAL(sent(p.server), before + 1);
+	CU_ASSERT_EQUAL(rt_pair_sent(p.server), before + 1);
 	run(&p);
-	CU_ASSERT_EQUAL(sent(p.server), before + CALLS);
+	CU_ASSERT_EQUAL(rt_pair_sent(p.server), before + CALLS);
 	close_with_replies(&p, r);
 }
 
@@ -134,16 +122,16 @@ static void replaced(void)
 	uint64_t before;
 
 	open_with_calls(&p, r);
-	before = sent(p.server);
+	before = rt_pair_sent(p.server);
 	rt_run_later(p.server_inst, 0);
 	answer_one(&p);
 	by_other(run, &p);
 	CU_ASSERT_EQUAL(waited, 0);
-	CU_ASSERT_EQUAL(sent(p.server), before + 1);
+	CU_ASSERT_EQUAL(rt_pair_sent(p.server), before + 1);
 	answer_one(&p);
-	CU_ASSERT_EQUAL(sent(p.server), before + 2);
+	CU_ASSERT_EQUAL(rt_pair_sent(p.server), before + 2);
 	answer_one(&p);
-	CU_ASSERT_EQUAL(sent(p.server), before + CALLS);
+	CU_ASSERT_EQUAL(rt_pair_sent(p.server), before + CALLS);
 	close_with_replies(&p, r);
 }
 

@@ -160,10 +160,7 @@ static void one_round(uint32_t xid)
 			left += !r[i].done;
 	}
 	CU_ASSERT_EQUAL_FATAL(left, 0);
-	for (unsigned int i = 0; i < 16; i++) {
-		CU_ASSERT_TRUE(rt_rpc_check(&r[i]));
-		rt_rpc_free(&r[i]);
-	}
+	rt_rpc_finish(r, 16);
 }
 
 static void run(unsigned int vers)

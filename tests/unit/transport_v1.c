@@ -184,10 +184,7 @@ static void credits(void)
 			}
 			rt_pair_run(&p);
 			CU_ASSERT_EQUAL(most, n < mine ? n : mine);
-			for (uint32_t i = 0; i < 60; i++) {
-				CU_ASSERT_TRUE(rt_rpc_check(&r[i]));
-				rt_rpc_free(&r[i]);
-			}
+			rt_rpc_finish(r, 60);
 			rt_pair_close(&p);
 		}
 	}
@@ -229,17 +226,11 @@ static void recall(void)
 			rt_rpc_submit(p.server, &rev[i]);
 		}
 		rt_pair_run(&p);
-		for (unsigned int i = 0; i < 3; i++) {
-			CU_ASSERT_TRUE(rt_rpc_check(&rev[i]));
-			rt_rpc_free(&rev[i]);
-		}
+		rt_rpc_finish(rev, 3);
 		for (unsigned int i = 0; i < n; i++)
 			rt_pair_answer(&p, held[i]);
 		rt_pair_run(&p);
-		for (unsigned int i = 0; i < 3; i++) {
-			CU_ASSERT_TRUE(rt_rpc_check(&fwd[i]));
-			rt_rpc_free(&fwd[i]);
-		}
+		rt_rpc_finish(fwd, 3);
 		rt_pair_close(&p);
 	}
 }

@@ -223,10 +223,7 @@ static void one_by_one(struct rt_raw *r, struct rt_conn *stuck)
 		rt_pair_answer(&r->p, r->p.held[--r->p.nheld]);
 	}
 	rt_pair_run(&r->p);
-	for (unsigned int i = 0; i < 3; i++) {
-		CU_ASSERT_TRUE(rt_rpc_check(&v[i]));
-		rt_rpc_free(&v[i]);
-	}
+	rt_rpc_finish(v, 3);
 	r->p.hold = false;
 }
 
@@ -272,10 +269,7 @@ static void in_turn(void)
 		rt_pair_answer(&r.p, r.p.held[--r.p.nheld]);
 	}
 	rt_pair_run(&r.p);
-	for (uint32_t i = 0; i < 4; i++) {
-		CU_ASSERT_TRUE(rt_rpc_check(&v[i]));
-		rt_rpc_free(&v[i]);
-	}
+	rt_rpc_finish(v, 4);
 	rt_conn_close(stuck, true);
 	rt_raw_close(&r);
 }

@@ -12,30 +12,14 @@
 #include <unistd.h>
 
 #define EP_MAX_WC 512
-#include "fabric/verbs/vb.h"
-#include "provider_util.h"
-#include "vdev/vdev.h"
+#include "vdev_world.h"
 
 #define MSGS 32
 #define LEN 4096u
 
-struct subject subject = { .patience_ms = 1000, .longest = SIZE_MAX };
-static struct world w;
-
 static struct ibv_qp *qp_of(struct fab_conn *c)
 {
 	return vb_conn(c)->id->qp;
-}
-
-static bool said(const char *what)
-{
-	return strstr(subject.said, what);
-}
-
-/* What is logged from here on. */
-static void listen_to_log(void)
-{
-	memset(subject.said, 0, sizeof(subject.said));
 }
 
 /* Receives at both ends, and messages under way in both directions. */
@@ -156,8 +140,7 @@ static void test_srq_event(void)
 		all_came_back();
 		world_unpair(&w);
 		/* The next one gets another. */
-		world_connect(&w, NULL);
-		PUMP_UNTIL(&w, w.cli.established && w.srv.established);
+		world_join(&w, NULL);
 		world_hello(&w);
 	}
 	world_close(&w);
@@ -187,8 +170,7 @@ static void test_link(void)
 	vdev_link(0, true);
 	PUMP_UNTIL(&w, said("port 1 is up"));
 	CU_ASSERT_TRUE(fab_listener_up(w.listener));
-	world_connect(&w, NULL);
-	PUMP_UNTIL(&w, w.cli.established && w.srv.established);
+	world_join(&w, NULL);
 	world_hello(&w);
 	world_close(&w);
 }
@@ -275,8 +257,7 @@ static void remove_device(bool busy, bool fatal)
 	     !said("a listener is up") && util_ms() < end;)
 		world_turn(&w, 50);
 	CU_ASSERT_TRUE(said("a listener is up"));
-	world_connect(&w, NULL);
-	PUMP_UNTIL(&w, w.cli.established && w.srv.established);
+	world_join(&w, NULL);
 	world_hello(&w);
 	world_close(&w);
 	CU_ASSERT_EQUAL(vdev_objects(), 0);
@@ -661,8 +642,7 @@ static void test_few_pairs(void)
 	fab_conn_set_ready(w.srv.c, ep_ready, &w.srv);
 	world_hello(&w);
 	world_unpair(&w);
-	world_connect(&w, NULL);
-	PUMP_UNTIL(&w, w.cli.established && w.srv.established);
+	world_join(&w, NULL);
 	world_hello(&w);
 	world_close(&w);
 }
@@ -691,12 +671,5 @@ static const struct unit_test tests[] = {
 
 int main(int argc, char **argv)
 {
-	struct sockaddr_in *in = (struct sockaddr_in *)&subject.addr;
-
-	setvbuf(stdout, NULL, _IOLBF, 0);
-	in->sin_family = AF_INET;
-	inet_pton(AF_INET, "198.51.100.1", &in->sin_addr);
-	subject.addrlen = sizeof(*in);
-	subject.ops = subject.cli_ops = &fab_verbs_ops;
-	return unit_run("vdev_events", tests, argc, argv);
+	return vdev_run("vdev_events", tests, argc, argv);
 }

@@ -8,28 +8,17 @@
  * Threads: one.
  */
 #define EP_MAX_WC 64
-#include "fabric/verbs/vb.h"
-#include "provider_util.h"
-#include "vdev/vdev.h"
+#include "vdev_world.h"
 
 #define LEN 4096u
 /* A busy machine must answer within it. */
 #define KEEPALIVE_MS 400u
 
-struct subject subject = { .patience_ms = 1000, .longest = SIZE_MAX };
-static struct world w;
-
-static bool said(const char *what)
-{
-	return strstr(subject.said, what);
-}
-
 static void reconnect(void)
 {
 	world_unpair(&w);
-	memset(subject.said, 0, sizeof(subject.said));
-	world_connect(&w, NULL);
-	PUMP_UNTIL(&w, w.cli.established && w.srv.established);
+	listen_to_log();
+	world_join(&w, NULL);
 }
 
 /* As long as several probes would take. */
@@ -176,7 +165,7 @@ static void test_refused(void)
 	subject.params.keepalive_ms = KEEPALIVE_MS;
 	for (size_t i = 0; i < sizeof(profiles) / sizeof(*profiles); i++) {
 		vdev_setup(profiles[i], 1);
-		memset(subject.said, 0, sizeof(subject.said));
+		listen_to_log();
 		world_pair(&w);
 		/* The first probe ends it, */
 		PUMP_UNTIL(&w, w.cli.disconnected && w.srv.disconnected);
@@ -209,12 +198,5 @@ static const struct unit_test tests[] = {
 
 int main(int argc, char **argv)
 {
-	struct sockaddr_in *in = (struct sockaddr_in *)&subject.addr;
-
-	setvbuf(stdout, NULL, _IOLBF, 0);
-	in->sin_family = AF_INET;
-	inet_pton(AF_INET, "198.51.100.1", &in->sin_addr);
-	subject.addrlen = sizeof(*in);
-	subject.ops = subject.cli_ops = &fab_verbs_ops;
-	return unit_run("vdev_probe", tests, argc, argv);
+	return vdev_run("vdev_probe", tests, argc, argv);
 }

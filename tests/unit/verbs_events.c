@@ -621,8 +621,7 @@ static void test_srq_error(void)
 		world_unpair(&w);
 		CU_ASSERT_EQUAL(shared_queues(), 1);
 		refuse_srq = refused;
-		world_connect(&w, NULL);
-		PUMP_UNTIL(&w, w.cli.established && w.srv.established);
+		world_join(&w, NULL);
 		world_hello(&w);
 		CU_ASSERT_EQUAL(shared_queues(), refused ? 1 : 2);
 	}

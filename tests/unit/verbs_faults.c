@@ -379,8 +379,7 @@ static void test_late_bind(void)
 	first_srv = w.srv;
 	srv = w.srv.c;
 	ep_clear(&w);
-	world_connect(&w, NULL);
-	PUMP_UNTIL(&w, w.cli.established && w.srv.established);
+	world_join(&w, NULL);
 	for (int i = 0; i < 20; i++)
 		world_hello(&w);
 	world_unpair(&w);
@@ -501,8 +500,7 @@ static void not_closed(bool windows)
 	leave_device();
 	fab_pool_destroy(pool);
 	/* The others go on. */
-	world_connect(&w, NULL);
-	PUMP_UNTIL(&w, w.cli.established && w.srv.established);
+	world_join(&w, NULL);
 	world_hello(&w);
 	world_close(&w);
 	subject.adjust = NULL;
@@ -652,8 +650,7 @@ static void test_polls_over(void)
 		for (int i = 0; i < 400; i++)
 			fab_poller_run(w.poller, 0);
 		world_unpair(&w);
-		world_connect(&w, NULL);
-		PUMP_UNTIL(&w, w.cli.established && w.srv.established);
+		world_join(&w, NULL);
 		world_hello(&w);
 	}
 	CU_ASSERT_EQUAL(polls_over, 0);
