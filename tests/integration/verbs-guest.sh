@@ -92,8 +92,12 @@ events_alone="qp_fatal cq_error early half_open vanished_idle vanished_sending p
 steps="--pair-steps 200"
 [ -z "${RPCRDMA_ALL:-}" ] ||
 	brief='' windows='' shared='' few='' steps='' faults_shared='' events_alone=''
-# shellcheck disable=SC2086 # words, or none
 all() {
+	if [ "$kind" = rxe ]; then servers; fi
+	provider
+}
+# shellcheck disable=SC2086 # words, or none
+provider() {
 	case $kind in
 	rxe)
 		run verbs-rxe "$unit/provider_test" $steps --provider verbs --addr 10.9.0.1
@@ -126,14 +130,17 @@ all() {
 		run verbs-rxe-faults-shared "$unit/unit-verbs-faults" --shared $faults_shared
 		sanitized
 		hostile
-		server
-		host_auth
-		watched_server
-		lossy
-		reach
-		reloads
 	fi
+	# After them a device is of no use any more, and the bond has moved.
 	events
+}
+servers() {
+	server
+	host_auth
+	watched_server
+	lossy
+	reach
+	reloads
 }
 # What rpcrdma-ping reports of devices, each time the same but for counters.
 report() { # FILE
@@ -348,8 +355,6 @@ serves() { # PROVIDER ADDRESS LINE...
 	fi
 }
 server() {
-	mkdir -p "$WORK/data" /run/ganesha
-	start_bg rpcbind -f
 	serves verbs 10.9.0.1: 'Bind_Addr = 10.9.0.1;' 'Debug.Huge_Pages = true;'
 	check verbs-auto-chosen logs_line \
 		'Provider = auto: an RDMA device has 10.9.0.1:[0-9]*: using verbs'
@@ -857,10 +862,10 @@ assert doc["answered"] > 100 and doc["connected"] and not doc["failed"]' "$WORK/
 	check "verbs-$kind-reload-stop" stop_ganesha
 }
 
+mkdir -p "$WORK/data" /run/ganesha
+start_bg rpcbind -f
 if [ ${#only[@]} -gt 0 ]; then
 	if [ "$(type -t "${only[0]}")" = function ]; then
-		mkdir -p "$WORK/data" /run/ganesha
-		start_bg rpcbind -f
 		"${only[@]}"
 	else
 		"$unit/${only[0]}" "${only[@]:1}" || FAILED=1
