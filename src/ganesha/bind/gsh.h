@@ -77,10 +77,14 @@ struct gsh_parsed {
 	void (*release)(struct gsh_config *tree);
 };
 
-/* Parse @text as a file. Returns false if there is no tree, with nothing to end. Context: any
- * thread. */
-bool gsh_parse_text(const struct gsh *g, const char *text,
-		    struct gsh_parsed *p);
+enum gsh_parse_result {
+	GSH_PARSED,
+	GSH_PARSE_SYNTAX,
+	GSH_PARSE_FAILED, /* no memory, or no descriptors */
+};
+/* Parse @text as a file. Only after GSH_PARSED there is something to end. Context: any thread. */
+enum gsh_parse_result gsh_parse_text(const struct gsh *g, const char *text,
+				     struct gsh_parsed *p);
 void gsh_parse_end(struct gsh_parsed *p);
 
 /* Write one line to Ganesha's log, component RPC. GSH_FATAL does not return. Context: any

@@ -117,10 +117,12 @@ static const char good[] = BLOCK " {\n"
 				 "	Lie = false;\n"
 				 "}\n";
 
-bool gsh_parse_text(const struct gsh *g, const char *text, struct gsh_parsed *p)
+enum gsh_parse_result gsh_parse_text(const struct gsh *g, const char *text,
+				     struct gsh_parsed *p)
 {
 	struct gsh_config *(*parse_file)(char *path,
 					 struct gsh_config_errors *e);
+	enum gsh_parse_result res;
 
 	*(void **)&parse_file = dlsym(RTLD_NEXT, "config_ParseFile");
 	*(void **)&p->release = dlsym(RTLD_NEXT, "config_Free");
@@ -130,13 +132,16 @@ bool gsh_parse_text(const struct gsh *g, const char *text, struct gsh_parsed *p)
 	    write(p->fd, text, strlen(text)) != (ssize_t)strlen(text) ||
 	    !g->init_error_type(&p->e)) {
 		close(p->fd);
-		return false;
+		return GSH_PARSE_FAILED;
 	}
 	p->tree = parse_file(p->path, &p->e);
-	if (p->tree)
-		return true;
+	/* After most syntax errors there are a tree, which lacks some, and no flag, but always a
+	 * message. */
+	if (p->tree && !fflush(p->e.fp) && !p->e.diag_buf_size)
+		return GSH_PARSED;
+	res = p->tree ? GSH_PARSE_SYNTAX : GSH_PARSE_FAILED;
 	gsh_parse_end(p);
-	return false;
+	return res;
 }
 
 void gsh_parse_end(struct gsh_parsed *p)
@@ -159,7 +164,7 @@ static int parse(const struct gsh *g, const char *text, char path[32],
 
 	memset(v, PATTERN, sizeof(*v));
 	v->list = 0; /* the parser only sets bits of it */
-	if (!gsh_parse_text(g, text, &p))
+	if (gsh_parse_text(g, text, &p) != GSH_PARSED)
 		return -1;
 	memcpy(path, p.path, sizeof(p.path));
 	found = g->load_config_from_parse(p.tree, &block, v, true, &p.e);

@@ -35,26 +35,26 @@ static void print_tokens(FILE *f, const struct gsh_config_token *t)
 		fprintf(f, " %s%s", t->token, t[1].token ? "," : "");
 }
 
-/* Append the values that the item may have. Handlers of ours have said that themselves. */
-static void print_allowed(FILE *f, const struct gsh_config_item *item)
+void gr_fault_allowed(FILE *f, const char *before,
+		      const struct gsh_config_item *item)
 {
 	uint64_t min = 0, max = 0;
 
 	switch (item->type) {
 	case GSH_CONFIG_BOOL:
-		fprintf(f, "; %s is true or false", item->name);
+		fprintf(f, "%s%s is true or false", before, item->name);
 		return;
 	case GSH_CONFIG_TOKEN:
-		fprintf(f, "; %s is one of", item->name);
+		fprintf(f, "%s%s is one of", before, item->name);
 		print_tokens(f, item->u.lst.tokens);
 		return;
 	case GSH_CONFIG_LIST:
-		fprintf(f, "; %s is any of", item->name);
+		fprintf(f, "%s%s is any of", before, item->name);
 		print_tokens(f, item->u.lst.tokens);
 		return;
 	case GSH_CONFIG_STRING:
 	case GSH_CONFIG_PATH:
-		fprintf(f, "; %s is text", item->name);
+		fprintf(f, "%s%s is text", before, item->name);
 		return;
 	case GSH_CONFIG_UINT16:
 		min = item->u.u16.min;
@@ -67,8 +67,8 @@ static void print_allowed(FILE *f, const struct gsh_config_item *item)
 	default:
 		return;
 	}
-	fprintf(f, "; %s is a number from %" PRIu64 " to %" PRIu64, item->name,
-		min, max);
+	fprintf(f, "%s%s is a number from %" PRIu64 " to %" PRIu64, before,
+		item->name, min, max);
 }
 
 bool gr_location_parse(const char *message, struct gr_location *at)
@@ -116,7 +116,7 @@ static void log_fault(const struct gsh *g, const char *line,
 		return;
 	fputs(line, f);
 	if (item)
-		print_allowed(f, item);
+		gr_fault_allowed(f, "; ", item);
 	if (!fclose(f)) {
 		if (item && gr_location_parse(text, &at))
 			gr_fault_keep(cfg, at.path, at.line, at.text);

@@ -25,6 +25,11 @@ struct gr_location {
 /* Parse "Config File (PATH:LINE): TEXT". Returns false if @message has another form. */
 bool gr_location_parse(const char *message, struct gr_location *at);
 
+/* Print @before and the values that @item may have. Nothing for items with handlers of ours, which
+ * say that themselves. */
+void gr_fault_allowed(FILE *f, const char *before,
+		      const struct gsh_config_item *item);
+
 /* Keep a fault in @cfg, unless that has one of an earlier line. */
 void gr_fault_keep(struct gr_config *cfg, const char *path, unsigned int line,
 		   const char *text);

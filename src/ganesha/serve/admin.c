@@ -7,6 +7,7 @@
 
 #include "base/addr.h"
 #include "base/text.h"
+#include "ganesha/config/fault.h"
 #include "rpcrdma/stats.h"
 
 /* ---- Texts ---------------------------------------------------------------- */
@@ -233,12 +234,39 @@ static bool apply(struct gr_admin *a, const struct gr_config *now)
 	return true;
 }
 
+/* Returns true if @value is blank, or has a blank member. */
+static bool has_blank(const char *value)
+{
+	for (;; value++) {
+		value += strspn(value, " ");
+		if (!*value || *value == ',')
+			return true;
+		value += strcspn(value, ",");
+		if (!*value)
+			return false;
+	}
+}
+
+/* Answer that @s cannot have a value that is no value of any setting. */
+static bool refuse_syntax(const struct gr_setting *s,
+			  char answer[GR_ADMIN_ROOM])
+{
+	FILE *f = fmemopen(answer, GR_ADMIN_ROOM, "w");
+
+	if (!f)
+		return refuse(answer, "the value is not understood");
+	gr_fault_allowed(f, "the value is not understood; ", &s->item);
+	fclose(f);
+	return false;
+}
+
 /* Set @now to the settings in use with @value for @s. Caller holds the lock. */
 static bool read_value(struct gr_admin *a, const struct gr_setting *s,
 		       const char *value, struct gr_config *now,
 		       char answer[GR_ADMIN_ROOM])
 {
-	enum gr_config_result res = GR_CONFIG_BAD;
+	enum gsh_parse_result parse = GSH_PARSE_FAILED;
+	enum gr_config_result res;
 	struct gsh quiet = *a->gsh;
 	struct gsh_parsed parsed;
 	const char *wrong = NULL, *allowed = NULL;
@@ -252,11 +280,17 @@ static bool read_value(struct gr_admin *a, const struct gr_setting *s,
 	}
 	quiet.config_errs_to_log = gr_block_silent;
 	memset(now, 0, sizeof(*now));
-	if (text && gsh_parse_text(a->gsh, text, &parsed)) {
-		res = gr_config_load(&quiet, parsed.tree, now);
-		gsh_parse_end(&parsed);
-	}
+	if (text)
+		parse = gsh_parse_text(a->gsh, text, &parsed);
 	free(text);
+	if (parse == GSH_PARSE_FAILED)
+		return refuse(
+			answer,
+			"the value cannot be read: memory or descriptors (LimitNOFILE) are short");
+	if (parse == GSH_PARSE_SYNTAX)
+		return refuse_syntax(s, answer);
+	res = gr_config_load(&quiet, parsed.tree, now);
+	gsh_parse_end(&parsed);
 	if (res == GR_CONFIG_GOOD)
 		return true;
 	/* Behind "FILE:LINE: ". */
@@ -333,6 +367,11 @@ bool gr_admin_set(struct gr_admin *a, const char *name, const char *value,
 	if (strspn(value, plain) != strlen(value) || strlen(value) > 4096)
 		return refuse(text,
 			      "%s: the value has a character that no value has",
+			      s->item.name);
+	/* An Allow without addresses allows everybody: do so only if that is meant. */
+	if (has_blank(value) &&
+	    (*value || s->item.off != offsetof(struct gr_config, rt.allow)))
+		return refuse(text, "%s: the value, or a part of it, is empty",
 			      s->item.name);
 	pthread_mutex_lock(&a->lock);
 	done = a->inst ? read_value(a, s, value, &now, text) : not_served(text);
