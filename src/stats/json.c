@@ -9,6 +9,7 @@
 #include "stats/json.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <sys/resource.h>
 
@@ -275,19 +276,26 @@ static void put_device(const struct fab_device *d, void *arg)
 static void put_descriptors(FILE *f)
 {
 	struct rlimit limit;
-	unsigned int n = 0;
-	DIR *dir = opendir("/proc/self/fd");
+	uintmax_t n = 0;
+	DIR *dir;
 
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return;
+	dir = opendir("/proc/self/fd");
+	if (!dir && errno != EMFILE)
+		return;
+	/* Without one for @dir all are in use. */
 	if (!dir)
-		return;
-	while (readdir(dir))
+		n = limit.rlim_cur + 3;
+	while (dir && readdir(dir))
 		n++;
-	closedir(dir);
+	if (dir)
+		closedir(dir);
 	/* Not ".", "..", nor that of @dir. */
-	if (n < 3 || getrlimit(RLIMIT_NOFILE, &limit))
+	if (n < 3)
 		return;
-	fprintf(f, ",\n \"descriptors\": {\"used\": %u, \"limit\": %ju}", n - 3,
-		(uintmax_t)limit.rlim_cur);
+	fprintf(f, ",\n \"descriptors\": {\"used\": %ju, \"limit\": %ju}",
+		n - 3, (uintmax_t)limit.rlim_cur);
 }
 
 static void put_server(FILE *f, const struct stats_source *src)

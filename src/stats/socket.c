@@ -9,6 +9,7 @@
 #include "stats/socket.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -38,6 +39,7 @@ struct stats_socket {
 	struct sockaddr_un addr;
 	int listener;
 	int quit; /* eventfd */
+	int spare; /* a descriptor in reserve, or -1 */
 	pthread_t thread;
 	struct reader reader[READERS];
 };
@@ -68,9 +70,23 @@ static void reader_push(struct reader *r)
 	reader_end(r);
 }
 
+static int accept_reader(struct stats_socket *s)
+{
+	int flags = SOCK_CLOEXEC | SOCK_NONBLOCK;
+	int fd = accept4(s->listener, NULL, NULL, flags);
+
+	/* Whoever wants to know why nothing works shall learn it. */
+	if (fd < 0 && errno == EMFILE && s->spare >= 0) {
+		close(s->spare);
+		s->spare = -1;
+		fd = accept4(s->listener, NULL, NULL, flags);
+	}
+	return fd;
+}
+
 static void take_reader(struct stats_socket *s)
 {
-	int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int fd = accept_reader(s);
 	struct reader *r = NULL;
 	FILE *f;
 
@@ -110,6 +126,8 @@ static void *stats_thread(void *arg)
 		unsigned int n = 2;
 		int wait = -1;
 
+		if (s->spare < 0)
+			s->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
 		p[0] = (struct pollfd){ .fd = s->quit, .events = POLLIN };
 		for (unsigned int i = 0; i < READERS; i++) {
 			if (s->reader[i].fd < 0)
@@ -139,6 +157,8 @@ static void *stats_thread(void *arg)
 	for (unsigned int i = 0; i < READERS; i++)
 		if (s->reader[i].fd >= 0)
 			reader_end(&s->reader[i]);
+	if (s->spare >= 0)
+		close(s->spare);
 	return NULL;
 }
 
@@ -177,6 +197,7 @@ int stats_socket_start_with(const char *path, stats_print_fn print, void *ctx,
 	s->ctx = ctx;
 	s->listener = -1;
 	s->quit = -1;
+	s->spare = -1;
 	for (unsigned int i = 0; i < READERS; i++)
 		s->reader[i].fd = -1;
 	s->addr.sun_family = AF_UNIX;

@@ -7,7 +7,10 @@
 #include "ganesha/serve/stats_dbus.h"
 
 #include <dbus/dbus.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "rt_pair.h"
 #include "rpcrdma/nfs.h"
@@ -336,6 +339,50 @@ static void text(void)
 	rt_pair_close(&p);
 }
 
+/* How many descriptors there are is told also when there is none left to count them. */
+static void descriptors(void)
+{
+	struct rlimit limit, few;
+	struct stats_source src;
+	char *got = NULL;
+	unsigned int used = 0;
+	int first = -1, fd;
+	struct rt_pair p;
+	char want[64];
+	size_t len;
+	FILE *f;
+
+	open_pair(&p, &src);
+	getrlimit(RLIMIT_NOFILE, &limit);
+	few = limit;
+	few.rlim_cur = 100;
+	setrlimit(RLIMIT_NOFILE, &few);
+	while ((fd = dup(0)) >= 0)
+		first = first < 0 ? fd : first;
+	f = open_memstream(&got, &len);
+	stats_json(f, &src);
+	fclose(f);
+	CU_ASSERT_PTR_NOT_NULL(strstr(
+		got, "\"descriptors\": {\"used\": 100, \"limit\": 100}"));
+	free(got);
+	close(99);
+	close(98);
+	f = open_memstream(&got, &len);
+	stats_json(f, &src);
+	fclose(f);
+	/* Those beyond the limit are inherited. */
+	for (fd = 0; fd < 1024; fd++)
+		used += fcntl(fd, F_GETFD) >= 0;
+	snprintf(want, sizeof(want),
+		 "\"descriptors\": {\"used\": %u, \"limit\": 100}", used);
+	CU_ASSERT_PTR_NOT_NULL(strstr(got, want));
+	free(got);
+	while (first < 98)
+		close(first++);
+	setrlimit(RLIMIT_NOFILE, &limit);
+	rt_pair_close(&p);
+}
+
 struct asker {
 	const struct gsh_dbus_method *method;
 	atomic_uint answered;
@@ -387,6 +434,7 @@ static const struct unit_test tests[] = {
 	{ "administers", administers },
 	{ "too long", too_long },
 	{ "text", text },
+	{ "descriptors", descriptors },
 	{ "ending", ending },
 	{ NULL, NULL },
 };

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -29,14 +30,20 @@ static void print(FILE *f, void *ctx)
 	fwrite(text, 1, n, f);
 }
 
-static int open_reader(void)
+static void connect_reader(int fd)
 {
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	strcpy(at.sun_path, path);
 	CU_ASSERT_EQUAL_FATAL(
 		connect(fd, (const struct sockaddr *)&at, sizeof(at)), 0);
+}
+
+static int open_reader(void)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	connect_reader(fd);
 	return fd;
 }
 
@@ -93,6 +100,38 @@ static void test_documents(void)
 	CU_ASSERT_NOT_EQUAL(access(path, F_OK), 0);
 	CU_ASSERT_EQUAL(next_fd(), before);
 	stats_socket_stop(NULL);
+}
+
+/* It answers when all descriptors are in use. */
+static void test_no_descriptors(void)
+{
+	struct rlimit limit, few;
+	struct stats_socket *s;
+	size_t len = 100;
+	int before = next_fd(), fd, filler;
+	char one;
+
+	CU_ASSERT_EQUAL_FATAL(stats_socket_start_with(path, print, &len, &s),
+			      0);
+	/* The thread has its reserve when it has answered once. */
+	CU_ASSERT_EQUAL(read_all(open_reader()), 100);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	getrlimit(RLIMIT_NOFILE, &limit);
+	few = limit;
+	few.rlim_cur = 64;
+	setrlimit(RLIMIT_NOFILE, &few);
+	while ((filler = dup(0)) >= 0)
+		few.rlim_max = (rlim_t)filler;
+	CU_ASSERT_EQUAL(few.rlim_max, 63);
+	connect_reader(fd);
+	for (size_t i = 0; i < len; i++)
+		CU_ASSERT_EQUAL(read(fd, &one, 1), 1);
+	CU_ASSERT_EQUAL(read(fd, &one, 1), 0);
+	setrlimit(RLIMIT_NOFILE, &limit);
+	close(fd);
+	stats_socket_stop(s);
+	for (fd = before; fd < 64; fd++)
+		close(fd);
 }
 
 /* What another has left behind is removed; what is in use, or no socket, stays.
@@ -164,6 +203,7 @@ static void test_no_memory(void)
 
 static const struct unit_test tests[] = {
 	{ "documents", test_documents },
+	{ "no descriptors", test_no_descriptors },
 	{ "places", test_places },
 	{ "no memory", test_no_memory },
 	{ NULL, NULL },
