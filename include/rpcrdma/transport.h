@@ -209,8 +209,8 @@ struct rt_evicted {
 unsigned int rt_evictions(struct rt_instance *inst,
 			  struct rt_evicted out[RT_EVICTIONS_MAX]);
 /* Refuse new connections, and close all that there are in order. Their Calls have @ms to
- * finish, instead of drain_ms. 0: accept new connections again; those that are being closed
- * still end. */
+ * finish, instead of drain_ms or the time of an earlier call. 0: accept new connections
+ * again; those that are being closed still end. */
 void rt_instance_drain(struct rt_instance *inst, unsigned int ms);
 /*
  * Apply the members of @cfg that RT_CHANGEABLE() names, and allow; the others must be as they

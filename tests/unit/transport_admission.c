@@ -398,7 +398,8 @@ static void drains(void)
 	rt_pair_close(&p);
 }
 
-/* One that is not answered ends after the time of the drain, not of the setting. */
+/* One that is not answered ends after the time of the latest drain, not of one before or of the
+ * setting. */
 static void drains_in_time(void)
 {
 	struct rt_config with_user = { .request_user_size = sizeof(void *) };
@@ -410,6 +411,8 @@ static void drains_in_time(void)
 	p.hold = true;
 	rt_rpc_init(&p, p.client, &r, 7, 100, false, 200, 0, 0, 0, 0);
 	rt_rpc_submit(p.client, &r);
+	rt_pair_run(&p);
+	rt_instance_drain(p.server_inst, 3600000);
 	rt_pair_run(&p);
 	rt_instance_drain(p.server_inst, 50);
 	for (unsigned int i = 0; i < 2000 && !p.server_closed; i++) {

@@ -42,6 +42,7 @@ struct rt_strand {
 	struct base_stack inbox; /* of struct rt_mail */
 	struct rt_conn *handed_next; /* in the queue of its poller */
 	_Atomic int close_wanted; /* 1 orderly, 2 at once */
+	atomic_bool drain_again; /* with the time of rt_instance_drain() */
 	atomic_bool shutdown_aborted; /* by rt_instance_shutdown() */
 	atomic_bool is_closing; /* RT_CLOSING or RT_CLOSED; any thread reads it */
 	atomic_bool can_call; /* rt_conn_can_call(); any thread reads it */

@@ -86,8 +86,10 @@ int rt_instance_evict(struct rt_instance *inst, const struct base_prefix *who,
 
 static void close_one(struct rt_conn *c, void *unused)
 {
-	if (c->server)
-		rt_conn_close(c, false);
+	if (!c->server)
+		return;
+	atomic_store(&c->strand.drain_again, true);
+	rt_conn_close(c, false);
 }
 
 void rt_instance_drain(struct rt_instance *inst, unsigned int ms)

@@ -444,6 +444,9 @@ void rt_turn_run(struct rt_conn *c, uint32_t n, uint64_t now)
 		want = atomic_load_explicit(&c->strand.close_wanted,
 					    memory_order_relaxed);
 		if (want && c->state != RT_CLOSED) {
+			bool again =
+				atomic_exchange(&c->strand.drain_again, false);
+
 			c->closed_locally = true;
 			if (want == 2) {
 				RT_EACH_PART(c->inst, on_abort, c);
@@ -455,6 +458,8 @@ void rt_turn_run(struct rt_conn *c, uint32_t n, uint64_t now)
 			} else if (c->state < RT_DRAINING) {
 				rt_conn_stop(c, EV_CLOSE, 0,
 					     "ended by this side");
+			} else if (again) {
+				rt_event(c, EV_CLOSE);
 			}
 		}
 		RT_EACH_HOOK(c, turn, c);
