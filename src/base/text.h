@@ -9,8 +9,10 @@
 
 #include <stddef.h>
 
-/* Append to @text, which ends within @room. It is cut off there. */
+/* Append to @text, which ends within @room, 4 octets or more. It is cut off there. */
 void base_append(char *text, size_t room, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+/* Mark @text, which fills @room, as cut off: it ends in "...". */
+void base_cut(char *text, size_t room);
 
 #endif /* RPCRDMA_BASE_TEXT_H */

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/param.h>
 
+#include "base/text.h"
 #include "rpcrdma/fabric.h"
 #include "ganesha/config/dialect.h"
 
@@ -214,8 +215,8 @@ void gr_setting_text(const struct gr_setting *s, const struct gr_config *cfg,
 	if (!f)
 		return;
 	print_value(f, s, gr_setting_value(s, cfg));
-	fclose(f);
-	text[GR_SETTING_ROOM - 1] = '\0';
+	if (fclose(f))
+		base_cut(text, GR_SETTING_ROOM);
 }
 
 /* Print what the file must have for @value. The parser takes sizes and some addresses in quotes
