@@ -174,6 +174,12 @@ void gr_config_print(FILE *f, const struct gr_config *given)
 			"# No Bind_Addr: port %u at the addresses where NFS is "
 			"served over TCP.\n",
 			cfg.port);
+	if (!cfg.rt.allow.n)
+		fputs("# No Allow: any address may connect.\n", f);
+	if (!*cfg.devices.names && cfg.provider != GR_IWARP)
+		fputs("# No Device: all RDMA devices.\n", f);
+	if (!cfg.service_type_given)
+		fputs("# No Service_Type: that of the system.\n", f);
 	if (!cfg.host_share_given && !cfg.rt.max_host_connections)
 		fprintf(f,
 			rt.max_host_connections < rt.max_connections ?
