@@ -104,6 +104,7 @@ static void again(void)
 {
 	begin();
 	gr_manager_refresh(&manager);
+	gr_manager_add(&manager, "; 1 of 2 exports");
 	check("", "");
 	gr_manager_ready(&manager, "; 1 of 2 exports", false);
 	check("READY=1\nSTATUS=it is so; 1 of 2 exports",
@@ -117,6 +118,9 @@ static void again(void)
 	state_now = "it is so";
 	gr_manager_refresh(&manager);
 	check("STATUS=it is so; restart", "rpcrdma: it is so; restart\n");
+	gr_manager_add(&manager, "; 1 of 2 exports");
+	check("STATUS=it is so; restart; 1 of 2 exports",
+	      "rpcrdma: it is so; restart; 1 of 2 exports\n");
 	end();
 }
 

@@ -4,7 +4,8 @@
  *
  *   load_config_from_parse, load_config_from_node
  *                     read a block: with the keywords of keywords.h, and after the
- *                     Transports of its exports have been noted
+ *                     Transports of its exports have been noted; exports that are missing
+ *                     after a reload are reported
  *   nfs4_export_check_access
  *                     checks whether the client of a COMPOUND may use an export
  *   get_gsh_export    finds the export of an NFSv3 Call, among others
@@ -15,11 +16,13 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <strings.h>
 
 #include "ganesha/bind/gsh.h"
 #include "ganesha/bind/next.h"
 #include "ganesha/config/dialect.h"
 #include "ganesha/config/exports.h"
+#include "ganesha/hook/hooks.h"
 #include "ganesha/keywords/keywords.h"
 #include "ganesha/serve/server.h"
 #include "ganesha/serve/xprt.h"
@@ -78,8 +81,12 @@ GR_EXPORT int load_config_from_parse(struct gsh_config *tree,
 				     void *param, bool unique,
 				     struct gsh_config_errors *e)
 {
-	return load_block(next.load_config_from_parse, tree, block, param,
-			  unique, e);
+	int n = load_block(next.load_config_from_parse, tree, block, param,
+			   unique, e);
+
+	if (bound.fits && !strcasecmp(block->desc.name, "EXPORT"))
+		gr_hooks_exports_read(tree);
+	return n;
 }
 
 GR_EXPORT int load_config_from_node(struct gsh_config *node,

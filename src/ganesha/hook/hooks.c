@@ -159,6 +159,18 @@ void gr_hooks_exports(struct gsh_config *tree, char text[GR_EXPORTS_ROOM])
 			 x.blocks);
 }
 
+void gr_hooks_exports_read(struct gsh_config *tree)
+{
+	char text[GR_EXPORTS_ROOM];
+
+	/* When it starts gr_hooks_ready() reports them. */
+	if (state() != HOOK_SERVING)
+		return;
+	gr_hooks_exports(tree, text);
+	if (*text)
+		gr_manager_add(&hook.manager, text);
+}
+
 static void describe_state(char text[GR_STATE_ROOM])
 {
 	const struct gr_server *s = &hook.server;

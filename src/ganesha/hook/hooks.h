@@ -12,6 +12,10 @@ struct gsh_config;
  * the exports of @tree. Context: main thread. */
 void gr_hooks_exports(struct gsh_config *tree, char text[GR_EXPORTS_ROOM]);
 
+/* Ganesha has read the exports of @tree, when it started or again: report those that are missing
+ * after the latter. Context: any thread. */
+void gr_hooks_exports_read(struct gsh_config *tree);
+
 /* Wait until Ganesha has started. If it serves no NFS over TCP, that is a fault, which ends
  * the process if RDMA is required. Then report to the service manager that the server is
  * ready, the state of RDMA as one line, and that of the @exports, or "". */

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/notify.h"
+#include "base/text.h"
 #include "base/thread.h"
 
 /* Send @begin and the state. Also print @line to standard error, for the journal: "" stands
@@ -50,6 +51,16 @@ void gr_manager_tell(struct gr_manager *m, const char *details,
 	pthread_mutex_lock(&m->lock);
 	set_details(m, details);
 	send_state(m, "", line ? line : *details ? "" : NULL);
+	pthread_mutex_unlock(&m->lock);
+}
+
+void gr_manager_add(struct gr_manager *m, const char *more)
+{
+	pthread_mutex_lock(&m->lock);
+	if (m->ready) {
+		base_append(m->details, sizeof(m->details), "%s", more);
+		send_state(m, "", "");
+	}
 	pthread_mutex_unlock(&m->lock);
 }
 

@@ -35,6 +35,9 @@ void gr_manager_ready(struct gr_manager *m, const char *details, bool silent);
  * details, the line of state. */
 void gr_manager_tell(struct gr_manager *m, const char *details,
 		     const char *line);
+/* Append @more to the details, and report them; also to the journal. Ignored before
+ * gr_manager_ready(). */
+void gr_manager_add(struct gr_manager *m, const char *more);
 /* Report that the state has changed. Ignored before gr_manager_ready(). */
 void gr_manager_refresh(struct gr_manager *m);
 /* If the service manager has a watchdog (WATCHDOG_USEC), start a thread that reports every quarter of
