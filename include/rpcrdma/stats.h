@@ -135,6 +135,8 @@ struct rt_conn_info {
 	X(device, "it comes by a device that is not to be used")               \
 	X(connections, "the limit of connections is reached")                  \
 	X(host_connections, "the limit of connections of its host is reached") \
+	X(host_memory,                                                         \
+	  "its host has used up its share of memory for Receives")             \
 	X(version, "no version is in common")                                  \
 	X(other, "memory is short, the server is stopping, or the fabric")
 

@@ -102,6 +102,8 @@ void __wrap_fab_conn_info(const struct fab_conn *c, struct fab_conn_info *info)
 			htonl(seems);
 }
 
+static uint64_t max_memory; /* of the next server; 0: the default */
+
 static void iwarp_start(struct iwarp *w, const struct rt_allow *a)
 {
 	struct rt_params sp = { .provider = fab_provider("iwarp"),
@@ -115,6 +117,7 @@ static void iwarp_start(struct iwarp *w, const struct rt_allow *a)
 	memset(w, 0, sizeof(*w));
 	if (a)
 		sp.config.allow = *a;
+	sp.config.max_memory = max_memory;
 	CU_ASSERT_EQUAL_FATAL(rt_instance_create(&sp, &w->server), 0);
 	/* All clients may come at once. */
 	CU_ASSERT_EQUAL(w->server->dom->params.max_new,
@@ -246,6 +249,23 @@ static void of_a_host(void)
 				      "the limit of connections of its host is "
 				      "reached (64)"));
 	iwarp_end(&w);
+}
+
+/* A quarter of the memory is for the Receives of a host. */
+static void memory_of_a_host(void)
+{
+	struct rt_allow all = allow("127.0.0.0/8", "::/0");
+	unsigned int n = 0;
+	struct iwarp w;
+
+	max_memory = 16 << 20;
+	iwarp_start(&w, &all);
+	max_memory = 0;
+	while (n < TRUNK && iwarp_connect(&w))
+		n++;
+	CU_ASSERT_TRUE(n > 1 && n < TRUNK);
+	CU_ASSERT_TRUE(refused(w.server, RT_REFUSED_host_memory) > 0);
+	iwarp_finish(&w);
 }
 
 /* ---- By the loop, which does not ask -------------------------------------- */
@@ -771,6 +791,7 @@ static const struct unit_test tests[] = {
 	{ "is allowed", is_allowed },
 	{ "by another device", by_another_device },
 	{ "of a host", of_a_host },
+	{ "memory of a host", memory_of_a_host },
 	{ "asked late", asked_late },
 	{ "evicts", evicts },
 	{ "evicts so many", evicts_so_many },

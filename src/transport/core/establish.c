@@ -110,6 +110,7 @@ static void on_request(struct fab_listener *fl, struct fab_conn *f,
 	if (rc) {
 		if (why == RT_NREFUSALS)
 			why = rc == -EUSERS ? RT_REFUSED_host_connections :
+			      rc == -EDQUOT ? RT_REFUSED_host_memory :
 					      RT_REFUSED_other;
 		rt_conn_put(c);
 		goto reject;
