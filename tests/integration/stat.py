@@ -3,6 +3,8 @@
 
     stat.py liar PATH TEXT...   a socket that gives each TEXT once, the last
                                 for ever; "": nothing, and it stays silent
+    stat.py crowded PATH DONE   a socket whose backlog is full; DONE says so. It
+                                answers after a while, and then no more
     stat.py nonsense STAT       options that are refused
     stat.py forms STAT PATH P   each form of output at socket PATH of program P
     stat.py foreign STAT PATH SOCKET
@@ -649,6 +651,30 @@ def liar(path, *texts):
         held.append(c)
 
 
+def crowded(path, done):
+    def fill():
+        while True:
+            s = socket.socket(socket.AF_UNIX)
+            s.setblocking(False)
+            try:
+                s.connect(path)
+            except BlockingIOError:
+                return
+            waiting.append(s)
+
+    waiting = []
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(path)
+    listener.listen(0)
+    fill()
+    open(done, "w").close()
+    time.sleep(3)
+    for _ in range(len(waiting) + 1):
+        listener.accept()[0].close()
+    fill()
+    time.sleep(600)
+
+
 def stay(port, mount_port, done):
     """A connection that has read and written, and is still there."""
     client = nfsclient.V3("127.0.0.1", int(port), int(mount_port))
@@ -685,5 +711,5 @@ def hold(port, server, gateway, done):
 
 if __name__ == "__main__":
     {f.__name__: f for f in (
-        nonsense, liar, forms, foreign, dbus, differences, stay, named, client,
-        http, hold, deaf)}[sys.argv[1]](*sys.argv[2:])
+        nonsense, crowded, liar, forms, foreign, dbus, differences, stay,
+        named, client, http, hold, deaf)}[sys.argv[1]](*sys.argv[2:])
