@@ -98,12 +98,12 @@ class Client(V4):
             except NfsError as e:
                 if e.status not in ANOTHER:
                     raise
-            answered = time.time()
+            answered = time.monotonic()
             before, self.session = self.server, None
             self.of_xid.clear()
             self.start_session(self.verifier, self.sizes)
             assert self.server == before, (before, self.server)
-            print("%.3f %.3f" % (answered, time.time()), flush=True)
+            print("%.3f %.3f" % (answered, time.monotonic()), flush=True)
 
     def put_block(self, n):
         """Stable by COMMIT and by WRITE, in turn."""
@@ -151,7 +151,7 @@ def hold(port, name, listed):
     with open(listed, "w", buffering=1) as out:
         while not os.path.exists(listed + ".stop"):
             c.steadily(lambda: c.put_block(n))
-            out.write("%d %.3f\n" % (n, time.time()))
+            out.write("%d %.3f\n" % (n, time.monotonic()))
             n += 1
             time.sleep(0.005)
     c.unlock(c.file, 0, BEYOND)
@@ -179,7 +179,7 @@ def contend(port, name, listed):
             c.steadily(refused)
             c.steadily(granted)
             n += 1
-            out.write("%d %.3f\n" % (n, time.time()))
+            out.write("%d %.3f\n" % (n, time.monotonic()))
             time.sleep(0.1)
     c.close(f)
     c.end()
