@@ -124,14 +124,18 @@ static void not_down(struct gw_link *l)
 	*l->reason = '\0';
 }
 
-/* No Call waits for the connection that has ended. */
+/*
+ * No Call waits for the connection, which the server has closed in order: it has no reverse
+ * Calls to send either. If the connection was lost it may have, so another is made at once
+ * (version-two-07, 4.6.5; RFC 8167, 5.4).
+ */
 static void rest(struct gw_client *c, const struct failure *f)
 {
 	struct gw_link *l = &c->link;
 	char server[GW_SERVER_NAMES];
 
 	name_server(c, f, server);
-	gw_client_log(c, f->error ? LOG_NOTICE : LOG_INFO,
+	gw_client_log(c, LOG_INFO,
 		      "server %s: %s; the next Call connects again", server,
 		      f->reason);
 	l->rests = true;
@@ -158,7 +162,7 @@ static void retry(struct gw_client *c, const struct failure *f)
 		l->down_since = now;
 	late = now - gw_calls_close(c, now, &calls) >= limit && !f->next;
 	gw_reverse_orphan(c);
-	if (l->connected_once && !calls) {
+	if (!f->error && l->connected_once && !calls) {
 		rest(c, f);
 		return;
 	}

@@ -4,8 +4,8 @@
  *
  * The first attempt to connect is made when the client's first octets have come: a
  * client that says nothing costs the server nothing. When the connection ends, the next
- * attempt is made at once if Calls wait, and otherwise with the client's next Call: a
- * server that closes idle connections wants their memory back.
+ * attempt is made at once, unless the server has closed it in order and no Call waits:
+ * then with the client's next Call, since the server wants the memory back.
  *
  * When the server's end of the network has been silent for GW_SILENT_MS, however, the
  * connection stays, and attempts are made beside it. The first that succeeds takes its

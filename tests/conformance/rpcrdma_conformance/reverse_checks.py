@@ -625,7 +625,7 @@ def reverse_replies_v1(t):
          "reverse Replies")
 
 
-# Fails with: receives-forward
+# Fails with: idle-not-again, receives-forward
 @of_client("BD-4.3.1-01")
 def receives_v1(t):
     """Forward Replies and a full reverse window come at once, also after a
